@@ -10,11 +10,11 @@
 
 #include <attscope/file.h>
 
+#include "child.h"
 #include "paths.h"
 #include "processes.h"
 #include "progress.h"
 #include "stop.h"
-#include "sweep_child.h"
 
 int cli_flush(void)
 {
@@ -245,11 +245,12 @@ int cli_open(cli_app *cli, int threads)
     settings.log = log_line;
     settings.log_user = cli;
     settings.stop = asked_to_stop;
+    const char *lease = getenv(CLI_LEASE_VARIABLE);
     att_status status = att_context_create(&settings, &cli->context);
     if (status == ATT_OK)
         cli_progress_of_downloads(cli);
-    if (status == ATT_OK)
-        status = sweep_child_guard(cli->context);
+    if (status == ATT_OK && lease)
+        status = att_sweep_guard_step(cli->context, lease);
     return status == ATT_OK ? CLI_OK : cli_failure("the library could not be started: %s", att_status_meaning(status));
 }
 

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "child.h"
 #include "flags.h"
 #include "pairs.h"
 #include "paths.h"
 #include "stop.h"
-#include "sweep_child.h"
 #include "sweep_table.h"
 
 typedef struct settings {
@@ -125,6 +125,21 @@ static bool explain_unknown(att_context *context, const char *name, char *text, 
 
 /* --- one run ------------------------------------------------------------------------------------------------------ */
 
+static bool has_claim(const void *plan)
+{
+    return att_sweep_plan_has_claim(plan);
+}
+
+/* The child writes files only while this worker holds its claim on the run; when it is lost, the child is killed. */
+static int run_step(const job *j, const att_planned_run *run, const char *const *arguments)
+{
+    if (setenv(CLI_LEASE_VARIABLE, run->lease, 1) != 0)
+        return cli_failure("a child process could not be started: %s", strerror(errno));
+    int code = cli_child(arguments, has_claim, j->plan);
+    unsetenv(CLI_LEASE_VARIABLE);
+    return code;
+}
+
 /* Converts the exit status of a step to a status and a reason. */
 static att_status status_of(int code, char reason[ATT_SWEEP_REASON])
 {
@@ -152,7 +167,7 @@ static att_status train(void *user, const att_planned_run *run, const att_recipe
     (void)recipe; /* the child reads it from the file */
     cli_join(run->folder, "recipe.yaml", path, sizeof path);
     const char *const arguments[] = {"attscope", "train", "--config", path, "--resume", "auto", "--mpi", "none", NULL};
-    att_status status = status_of(sweep_child(j->plan, run->lease, arguments), reason);
+    att_status status = status_of(run_step(j, run, arguments), reason);
     if (status != ATT_OK && status != ATT_ERR_STOPPED)
         read_failure(j->cli->context, run, reason);
     return status;
@@ -195,7 +210,7 @@ static att_status measure(void *user, const att_planned_run *run, const att_reci
         arguments[count++] = "--class-map";
         arguments[count++] = recipe->data.class_map;
     }
-    return status_of(sweep_child(j->plan, run->lease, arguments), reason);
+    return status_of(run_step(j, run, arguments), reason);
 }
 
 /* --- failures ----------------------------------------------------------------------------------------------------- */

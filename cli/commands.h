@@ -20,6 +20,7 @@
     X(report)               \
     X(serve)                \
     X(experiment)           \
+    X(reproduce)            \
     X(ode)                  \
     X(bench)
 

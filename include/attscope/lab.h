@@ -15,6 +15,7 @@
 #include <attscope/lab/ode.h>
 #include <attscope/lab/recipe.h>
 #include <attscope/lab/report.h>
+#include <attscope/lab/results.h>
 #include <attscope/lab/runs.h>
 #include <attscope/lab/serve.h>
 #include <attscope/lab/sweep.h>

@@ -1,4 +1,4 @@
-#include "sweep_child.h"
+#include "child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,14 +17,6 @@
 #include "stop.h"
 
 enum { CANNOT_START = 127 };
-/* The lease of the run, in the environment of a child. */
-static const char lease_variable[] = "ATTSCOPE_SWEEP_LEASE";
-
-att_status sweep_child_guard(att_context *context)
-{
-    const char *lease = getenv(lease_variable);
-    return lease ? att_sweep_guard_step(context, lease) : ATT_OK;
-}
 
 static void die_with_parent(pid_t parent)
 {
@@ -35,8 +27,8 @@ static void die_with_parent(pid_t parent)
         _exit(CANNOT_START);
 }
 
-/* Runs in its own process group: the terminal's Ctrl-C goes to the sweep, which forwards it once. A second SIGINT would
- * end the child immediately. */
+/* Runs in its own process group: the terminal's Ctrl-C goes to the parent, which forwards it once. A second SIGINT
+ * would end the child immediately. */
 static void exec_child(const char *const *arguments, pid_t parent, const sigset_t *mask)
 {
     die_with_parent(parent);
@@ -51,7 +43,7 @@ static void exec_child(const char *const *arguments, pid_t parent, const sigset_
     _exit(CANNOT_START);
 }
 
-static int wait_for(const att_sweep_plan *plan, pid_t child)
+static int wait_for(pid_t child, bool (*keep)(const void *user), const void *user)
 {
     const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
     bool forwarded = false;
@@ -66,7 +58,7 @@ static int wait_for(const att_sweep_plan *plan, pid_t child)
             kill(child, SIGINT);
             forwarded = true;
         }
-        if (!att_sweep_plan_has_claim(plan))
+        if (keep && !keep(user))
             kill(child, SIGKILL);
         nanosleep(&pause, NULL);
     }
@@ -75,7 +67,7 @@ static int wait_for(const att_sweep_plan *plan, pid_t child)
     return WTERMSIG(status) == SIGINT ? CLI_STOPPED : 128 + WTERMSIG(status);
 }
 
-static int run_child(const att_sweep_plan *plan, const char *const *arguments)
+int cli_child(const char *const *arguments, bool (*keep)(const void *user), const void *user)
 {
     sigset_t previous, blocked;
     pid_t parent = getpid();
@@ -90,17 +82,8 @@ static int run_child(const att_sweep_plan *plan, const char *const *arguments)
     sigprocmask(SIG_SETMASK, &previous, NULL);
     if (child < 0)
         return cli_failure("a child process could not be started: %s", strerror(reason));
-    int code = wait_for(plan, child);
+    int code = wait_for(child, keep, user);
     if (code == CANNOT_START)
         return cli_failure("this program could not be started again");
-    return code;
-}
-
-int sweep_child(const att_sweep_plan *plan, const char *lease, const char *const *arguments)
-{
-    if (setenv(lease_variable, lease, 1) != 0)
-        return cli_failure("a child process could not be started: %s", strerror(errno));
-    int code = run_child(plan, arguments);
-    unsetenv(lease_variable);
     return code;
 }

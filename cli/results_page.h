@@ -1,0 +1,11 @@
+/* results_page.h - all published results as a page of Markdown. */
+#ifndef CLI_RESULTS_PAGE_H
+#define CLI_RESULTS_PAGE_H
+
+#include "cli.h"
+
+/* Writes the page, with disagreements first, then agreements, then results that cannot be told, then those without a
+ * verdict or not run. judgements: of all results. path: "-" is stdout. Returns CLI_OK or an exit code. */
+int results_page_write(cli_app *cli, const char *path, const att_judgement *judgements);
+
+#endif

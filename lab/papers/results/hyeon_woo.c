@@ -1,0 +1,127 @@
+/* Hyeon-Woo et al., "Scratching Visual Transformer's Back with Uniform Attention", ICCV 2023. */
+#include "lab/papers/results/list.h"
+
+#define PAPER "Hyeon-Woo et al., ICCV 2023"
+#define IMAGENET "paper: ViT-S, 300 epochs of ImageNet-1k; here: "
+#define FASHION IMAGENET "6 blocks of width 64, 2 epochs of Fashion-MNIST, 3 seeds"
+#define TEN IMAGENET "6 blocks of width 64, 2 epochs of Fashion-MNIST, 10 seeds"
+#define CIFAR IMAGENET "6 blocks of width 64, 30 epochs of CIFAR-10 in 24 x 24 pixels, 3 seeds"
+
+#define FIGURE(module, instrument, at, how) ATT_READ_NODES("modules=" module, instrument, "mean", at, how)
+#define TOP1(module) ATT_READ("modules=" module, "accuracy", "top1")
+#define OF_FILE(module, json, path)                                          \
+    {                                                                        \
+        .setting = "modules=" module, .file = json ".json", .figure = (path) \
+    }
+
+#define DIFFERENCE(text, side, a, b)                                                                           \
+    {                                                                                                          \
+        .says = text, .expects = (side) == ATT_EXPECT_ABOVE ? "above 0" : "below 0", .value = a, .against = b, \
+        .expected = (side)                                                                                     \
+    }
+#define MORE(a, b) DIFFERENCE("top-1 [%] of " a " minus that of " b, ATT_EXPECT_ABOVE, TOP1(a), TOP1(b))
+#define LESS(a, b) DIFFERENCE("top-1 [%] of " a " minus that of " b, ATT_EXPECT_BELOW, TOP1(a), TOP1(b))
+
+/* --- tables of accuracy ------------------------------------------------------------------------------------------- */
+
+#define DEEPER "cb@after_mlp:3-5"
+#define BOTH "cb@after_attn+cb@after_mlp"
+static const att_criterion table1[] = {MORE("uniform_head:how=replace", "none"),
+                                       MORE("uniform_head:how=compensate", "none"), MORE("uniform_head", "none")};
+static const att_criterion table3[] = {MORE("cb", "none"), MORE("se@after_mlp", "none"), MORE("cb", "se@after_mlp")};
+static const att_criterion table4[] = {MORE("cb", "none"), MORE("cb@after_attn", "none"), MORE(BOTH, "none"),
+                                       MORE("cb", "cb@after_attn"), MORE("cb", BOTH)};
+static const att_criterion table5[] = {MORE("cb@mid_mlp", "none"), MORE("cb", "none"), MORE("cb", "cb@before_mlp")};
+static const att_criterion table6[] = {MORE("cb", "none"), MORE("cb_s", "none")};
+static const att_criterion table9[] = {MORE(DEEPER, "none"), MORE(DEEPER, "cb")};
+static const att_criterion table10[] = {MORE("cb:pool=max", "none"), MORE("cb", "cb:pool=max"),
+                                        LESS("cb:pool=class", "none")};
+
+/* --- Table 2 ------------------------------------------------------------------------------------------------------ */
+
+#define COST(number, member)                                        \
+    {                                                               \
+        .file = "costs.json", .figure = "0.with." number "." member \
+    }
+static const att_criterion costs[] = {
+    {.says = "parameters that cb adds to ViT-S",
+     .expects = "below 0.5, so none",
+     .value = COST("0", "added_param_count"),
+     .expected = ATT_EXPECT_BELOW,
+     .bound = 0.5},
+    {.says = "parameters that cb_s adds: 12 x 384 = 4608",
+     .expects = "below 4608.5",
+     .value = COST("1", "added_param_count"),
+     .expected = ATT_EXPECT_BELOW,
+     .bound = 4608.5},
+    {.says = "operations that cb adds, minus those of SE",
+     .expects = "below 0",
+     .value = COST("0", "added_infer_flops"),
+     .against = COST("3", "added_infer_flops"),
+     .expected = ATT_EXPECT_BELOW},
+};
+
+/* --- Table 8 ------------------------------------------------------------------------------------------------------ */
+
+#define UNDER(module, json, text)                                                                                    \
+    DIFFERENCE("top-1 [%] of " module " minus that of none, " text, ATT_EXPECT_ABOVE, OF_FILE(module, json, "top1"), \
+               OF_FILE("none", json, "top1"))
+static const att_criterion robustness[] = {
+    UNDER("cb", "occluded", "centre occluded"), UNDER("cb_s", "occluded", "centre occluded"),
+    UNDER("cb", "fgsm", "attacked by FGSM, 1/255"), UNDER("cb_s", "fgsm", "attacked by FGSM, 1/255")};
+
+/* --- Fig. 5 and 6 ------------------------------------------------------------------------------------------------- */
+
+#define DEEP "blocks.3.*,blocks.4.*,blocks.5.*"
+#define ALL "blocks.*"
+static const att_criterion depth[] = {
+    DIFFERENCE("entropy of the deeper half of the blocks, cb minus none", ATT_EXPECT_BELOW,
+               FIGURE("cb", "entropy", DEEP, ATT_FOLD_MEAN), FIGURE("none", "entropy", DEEP, ATT_FOLD_MEAN)),
+    {.says = "distance of attention, cb minus none",
+     .expects = "within 5 % of none's",
+     .value = FIGURE("cb", "distance", ALL, ATT_FOLD_MEAN),
+     .against = FIGURE("none", "distance", ALL, ATT_FOLD_MEAN),
+     .expected = ATT_EXPECT_WITHIN,
+     .bound = 0.05},
+    {.says = "slope over the blocks of the mean scale of cb_s",
+     .expects = "above 0",
+     .value = FIGURE("cb_s", "cbs_scale", "*", ATT_FOLD_SLOPE),
+     .expected = ATT_EXPECT_ABOVE},
+};
+
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+static const att_result results[] = {
+    {.info = {"hyeon-woo-table1", PAPER, "Table 1", "A uniform head helps, whether it replaces a head or is appended.",
+              FASHION, "uniform", NULL},
+     ATT_CRITERIA(table1)},
+    {.info = {"hyeon-woo-table2", PAPER, "Table 2", "CB costs no parameters and less than SE.", "exact, at full scale",
+              "costs", NULL},
+     ATT_CRITERIA(costs)},
+    {.info = {"hyeon-woo-table3", PAPER, "Table 3", "CB helps more than SE, and SE helps.", TEN, "uniform-ten", NULL},
+     ATT_CRITERIA(table3)},
+    {.info = {"hyeon-woo-table4", PAPER, "Table 4",
+              "CB helps in the MLP, after attention and in both; most in the MLP.", FASHION, "uniform", NULL},
+     ATT_CRITERIA(table4)},
+    {.info = {"hyeon-woo-table5", PAPER, "Table 5", "In the MLP, CB helps in the middle and at the end.", FASHION,
+              "uniform", NULL},
+     ATT_CRITERIA(table5)},
+    {.info = {"hyeon-woo-table6", PAPER, "Table 6", "CB and CB_S are more accurate than none.", CIFAR, "context",
+              "eight GPUs for days: recipes/cb-vit-s.yaml"},
+     ATT_CRITERIA(table6)},
+    {.info = {"hyeon-woo-table8", PAPER, "Table 8", "CB and CB_S make the network more robust.", CIFAR, "context",
+              NULL},
+     ATT_CRITERIA(robustness)},
+    {.info = {"hyeon-woo-table9", PAPER, "Table 9", "CB in the deeper half of the blocks is better than in all.", TEN,
+              "uniform-ten", NULL},
+     ATT_CRITERIA(table9)},
+    {.info = {"hyeon-woo-table10", PAPER, "Table 10", "The maximum helps less than the mean; the class token hurts.",
+              FASHION, "uniform", NULL},
+     ATT_CRITERIA(table10)},
+    {.info = {"hyeon-woo-fig5", PAPER, "Fig. 5 and 6",
+              "CB lowers entropy in deeper blocks and keeps the distance; the scale of CB_S rises with depth.", CIFAR,
+              "context", NULL},
+     ATT_CRITERIA(depth)},
+};
+
+const att_results_table att_results_hyeon_woo = {results, sizeof results / sizeof *results};

@@ -1,0 +1,71 @@
+/* results/result.h - the descriptors of results. A file for each paper ends in a table of them; list.h lists the
+ * tables. */
+#ifndef ATT_RESULTS_RESULT_H
+#define ATT_RESULTS_RESULT_H
+
+#include <attscope/lab/results.h>
+
+/* How the figures of several nodes, such as the blocks of a stage, become one number of a run. */
+typedef enum att_fold {
+    ATT_FOLD_MEAN,
+    ATT_FOLD_MAX,
+    ATT_FOLD_PEAK,  /* maximum / mean */
+    ATT_FOLD_SHARE, /* of nodes whose figure is at most att_reading.limit */
+    ATT_FOLD_SLOPE  /* of the least-squares line over 0, 1, .. of the nodes in order */
+} att_fold;
+
+/* A number for each seed. */
+typedef struct att_reading {
+    const char *setting;   /* of the run's sweep, "modules=se"; NULL: the file lies in the run's own folder */
+    const char *file;      /* a JSON file in the folder, "stack-{seed}.json"; NULL: measure.jsonl */
+    const char *figure;    /* measure.jsonl: the instrument; else a path of members and elements: "layers.*.rank" */
+    const char *less;      /* another such path, whose numbers are subtracted from these one by one; NULL: none */
+    const char *nodes;     /* measure.jsonl: patterns, separated by commas; NULL: "" */
+    const char *statistic; /* measure.jsonl */
+    att_fold fold;
+    double limit;
+} att_reading;
+
+typedef enum att_expected {
+    ATT_EXPECT_ABOVE,  /* value - against > bound */
+    ATT_EXPECT_BELOW,  /* value - against < bound */
+    ATT_EXPECT_WITHIN, /* |value - against| < bound of the mean of `against` */
+    ATT_EXPECT_NOTHING /* shown without a verdict */
+} att_expected;
+
+typedef struct att_criterion {
+    const char *says, *expects; /* as in att_judged */
+    att_reading value, against; /* against.figure NULL: 0 */
+    att_expected expected;
+    double bound;
+} att_criterion;
+
+/* When a result with several criteria agrees. */
+typedef enum att_rule { ATT_RULE_ALL, ATT_RULE_MOST } att_rule;
+
+typedef struct att_result {
+    att_result_info info;
+    att_rule rule;
+    const att_criterion *criteria; /* [count]; NULL: none, so that there is no verdict */
+    int count;
+} att_result;
+
+/* Members of att_result for an array of criteria. */
+#define ATT_CRITERIA(list) .criteria = (list), .count = sizeof(list) / sizeof *(list)
+
+/* Readings: of the whole network, and of nodes. */
+#define ATT_READ(of, instrument, figures)                               \
+    {                                                                   \
+        .setting = (of), .figure = (instrument), .statistic = (figures) \
+    }
+#define ATT_READ_NODES(of, instrument, figures, at, how)                                              \
+    {                                                                                                 \
+        .setting = (of), .figure = (instrument), .statistic = (figures), .nodes = (at), .fold = (how) \
+    }
+
+typedef struct att_results_table {
+    const att_result *results;
+    int count;
+} att_results_table;
+
+#endif

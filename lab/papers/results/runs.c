@@ -1,0 +1,125 @@
+/* The runs on which results are judged. Their criteria are in the file of each paper. */
+#include "lab/papers/results/recipes.h"
+#include "lab/papers/results/result.h"
+
+/* A sweep of the run's recipe. It skips what is finished by itself. */
+#define SWEEP(run, vary, seeds, instruments) \
+    {                                        \
+        .arguments = {                       \
+            "sweep",                         \
+            "{recipe}",                      \
+            "{data}",                        \
+            "--vary",                        \
+            vary,                            \
+            "--seeds",                       \
+            seeds,                           \
+            "--measure",                     \
+            instruments,                     \
+            "--output",                      \
+            "{root}",                        \
+            "--experiment",                  \
+            run                              \
+        }                                    \
+    }
+/* Accuracy of each network with the centre of the images set to 0. */
+#define OCCLUDE(side)                                            \
+    {                                                            \
+        .arguments = {"validate",     "{data}",                  \
+                      "--split",      "test",                    \
+                      "--checkpoint", "{each}/last.safetensors", \
+                      "--occlude",    side,                      \
+                      "--json",       "{each}/occluded.json"},   \
+        .writes = "{each}/occluded.json"                         \
+    }
+#define STACK(name, ...)                                                                                        \
+    {                                                                                                           \
+        .arguments =                                                                                            \
+            {"stack", "--depth", "6", "--seed", "{seed}", "--json", "{run}/" name "-{seed}.json", __VA_ARGS__}, \
+        .writes = "{run}/" name "-{seed}.json", .seeds = 5                                                      \
+    }
+#define TASK(...) TASK_OF(__VA_ARGS__, NULL)
+#define TASK_OF(name, ...)                                                                                             \
+    {                                                                                                                  \
+        .arguments = {"experiment", name,    "--seed",       "{seed}",       "--json",   "{run}/" name "-{seed}.json", \
+                      "--output",   "{run}", "--experiment", name "-{seed}", __VA_ARGS__},                             \
+        .writes = "{run}/" name "-{seed}.json", .seeds = 3                                                             \
+    }
+
+static const att_result_run runs[] = {
+    {.name = "modules",
+     .about = "resnet29 with each module on CIFAR-10, three seeds",
+     .data = "cifar10",
+     .recipe = att_results_recipe_cifar10_quick,
+     .hours = 3,
+     .steps = {{.arguments = {"sweep", "{recipe}", "{data}", "--vary", "modules=none,se,eca,fca,srm,step", "--seeds",
+                              "1,2,3", "--measure", "accuracy,nsi,tns,stiff_surface,gate,gate_stiffness,skip_block",
+                              "--correlate", "tns/tns attention,accuracy/top1", "--output", "{root}", "--experiment",
+                              "modules"}},
+               {.arguments = {"convert", "{each}/last.safetensors", "{each}/attention.safetensors", "--to-attention",
+                              "all", "--json", "{each}/attention.json"},
+                .writes = "{each}/attention.json"}}},
+    {.name = "heads",
+     .about = "six layers of learned positions with nine heads on CIFAR-10, three seeds",
+     .data = "cifar10",
+     .recipe = att_results_recipe_attention_cnn_quick,
+     .hours = 1,
+     .steps = {SWEEP("heads", "model=attention_cnn_learned", "1,2,3", "accuracy,head_shape")}},
+    {.name = "stacks",
+     .about = "random stacks of attention with and without skips, norms and MLPs, five seeds",
+     .hours = 0.05,
+     .steps = {STACK("one-head", "--num-heads", "1"), STACK("attention", "--num-heads", "4"),
+               STACK("skip", "--num-heads", "4", "--skip"), STACK("norm", "--num-heads", "4", "--norm", "token"),
+               STACK("mlp", "--num-heads", "4", "--mlp"),
+               STACK("price", "--num-heads", "4", "--mlp", "--mlp-gains", "0.25", "2")}},
+    {.name = "paths",
+     .about = "three tasks of Dong et al., three networks each",
+     .hours = 1.2,
+     .steps = {TASK("sort"), TASK("memorize"), TASK("hull", "--lr", "1e-4", "--epochs", "12")}},
+    {.name = "uniform",
+     .about = "a ViT of 6 blocks on Fashion-MNIST with each form of uniform attention, three seeds",
+     .data = "fashion-mnist",
+     .recipe = att_results_recipe_fashion_vit_quick,
+     .hours = 1.2,
+     .steps = {SWEEP("uniform",
+                     "modules=none,cb,cb@before_mlp,cb@mid_mlp,cb@after_attn,cb@after_attn+cb@after_mlp,"
+                     "cb@after_mlp:3-5,cb:pool=max,cb:pool=class,cb_s,se@after_mlp,uniform_head:how=replace,"
+                     "uniform_head:how=compensate,uniform_head",
+                     "1,2,3", "accuracy,entropy,distance,cbs_scale"),
+               OCCLUDE("14")}},
+    {.name = "uniform-ten",
+     .about = "six of these variants, ten seeds",
+     .data = "fashion-mnist",
+     .recipe = att_results_recipe_fashion_vit_quick,
+     .hours = 1.6,
+     .steps = {SWEEP("uniform-ten", "modules=none,cb,cb_s,se@after_mlp,uniform_head,cb@after_mlp:3-5",
+                     "1,2,3,4,5,6,7,8,9,10", "accuracy,entropy,distance,cbs_scale"),
+               OCCLUDE("14")}},
+    {.name = "context",
+     .about = "a ViT of 36 tokens on CIFAR-10 for 30 epochs with context broadcasting, three seeds",
+     .data = "cifar10",
+     .recipe = att_results_recipe_context,
+     .hours = 1.4,
+     .steps = {SWEEP("context", "modules=none,cb,cb_s,cb@after_mlp:3-5", "1,2,3",
+                     "accuracy,entropy,distance,cbs_scale"),
+               OCCLUDE("12"),
+               {.arguments = {"validate", "{data}", "--split", "test", "--checkpoint", "{each}/last.safetensors",
+                              "--fgsm", "0.00392", "--json", "{each}/fgsm.json"},
+                .writes = "{each}/fgsm.json"}}},
+    {.name = "costs",
+     .about = "costs of modules in ViT-S",
+     .hours = 0.001,
+     .steps = {{.arguments = {"models", "vit_small_patch16_224", "--compare", "cb", "--compare", "cb_s", "--compare",
+                              "cb@mid_mlp", "--compare", "se@after_mlp", "--json", "{run}/costs.json"},
+                .writes = "{run}/costs.json"}}},
+};
+enum { RUNS = sizeof runs / sizeof *runs };
+
+int att_result_run_count(void)
+{
+    return RUNS;
+}
+
+const att_result_run *att_result_run_at(int index)
+{
+    return index >= 0 && index < RUNS ? &runs[index] : NULL;
+}

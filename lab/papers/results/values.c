@@ -1,0 +1,296 @@
+#include "lab/papers/results/values.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
+
+enum { MOST_BYTES = 64 << 20, COMPONENT = 64, FIRST_ROOM = 16 };
+
+/* --- the folder --------------------------------------------------------------------------------------------------- */
+
+/* Returns "folder/name", which the caller frees; NULL if out of memory. */
+static char *join(att_context *context, const char *folder, const char *name)
+{
+    const size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = att_allocate(context, size);
+    if (path)
+        snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+static att_status read_runs(att_result_folder *folder)
+{
+    const int count = folder->sweep.count;
+    folder->runs = att_allocate_array(folder->context, (size_t)count + 1, sizeof *folder->runs);
+    if (!folder->runs)
+        return att_fail_memory(folder->context, (size_t)count * sizeof *folder->runs, folder->path);
+    for (int i = 0; i < count; i++)
+        folder->runs[i] = (att_report_run){.context = folder->context};
+    for (int i = 0; i < count; i++)
+        ATT_TRY(att_report_run_read(folder->context, folder->sweep.runs[i].folder, &folder->runs[i]));
+    return ATT_OK;
+}
+
+att_status att_result_folder_open(att_context *context, const char *root, const char *name, att_result_folder *folder)
+{
+    *folder = (att_result_folder){.context = context, .path = join(context, root, name)};
+    if (!folder->path)
+        return att_fail_memory(context, strlen(root), root);
+    ATT_TRY(att_sweep_file_read(context, folder->path, &folder->is_sweep, &folder->sweep));
+    return folder->is_sweep ? read_runs(folder) : ATT_OK;
+}
+
+att_status att_result_visit_folders(att_context *context, const char *path,
+                                    att_status (*visit)(void *user, const char *folder), void *user)
+{
+    att_sweep_file sweep = {.arena = {.context = context}};
+    bool found = false;
+    att_status status = att_sweep_file_read(context, path, &found, &sweep);
+    for (int i = 0; status == ATT_OK && found && i < sweep.count; i++)
+        status = visit(user, sweep.runs[i].folder);
+    if (found)
+        att_sweep_file_free(&sweep);
+    return status;
+}
+
+void att_result_folder_close(att_result_folder *folder)
+{
+    for (int i = 0; folder->runs && i < folder->sweep.count; i++)
+        att_report_run_free(&folder->runs[i]);
+    att_free(folder->context, folder->runs);
+    if (folder->is_sweep)
+        att_sweep_file_free(&folder->sweep);
+    att_free(folder->context, folder->path);
+    *folder = (att_result_folder){.context = folder->context};
+}
+
+/* --- numbers of one run ------------------------------------------------------------------------------------------- */
+
+/* The numbers that a reading selects, in order. */
+typedef struct numbers {
+    att_context *context;
+    double *items;
+    int count, room;
+} numbers;
+
+static bool add_number(numbers *n, double value)
+{
+    if (n->count == n->room) {
+        const int room = n->room > 0 ? 2 * n->room : FIRST_ROOM;
+        double *items = att_allocate_array(n->context, (size_t)room, sizeof *items);
+        if (!items)
+            return false;
+        if (n->count > 0)
+            memcpy(items, n->items, (size_t)n->count * sizeof *items);
+        att_free(n->context, n->items);
+        n->items = items;
+        n->room = room;
+    }
+    n->items[n->count++] = value;
+    return true;
+}
+
+static bool add_measured(const att_report_run *run, const att_reading *reading, numbers *n)
+{
+    for (int e = 0; run->has_measure_file && e < run->measured.count; e++) {
+        const att_figures *figures = run->measured.records[e];
+        for (int i = 0; i < figures->count; i++) {
+            const att_measurement *item = &figures->items[i];
+            if (item->head < 0 && strcmp(item->instrument, reading->figure) == 0 &&
+                strcmp(item->statistic, reading->statistic) == 0 &&
+                att_text_matches_any(reading->nodes ? reading->nodes : "", item->node) && !add_number(n, item->mean))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Whether a component of a path names element `index`: its number, "2-" for all from number 2 on, "*" for all. */
+static bool names_element(const char *component, size_t index)
+{
+    char *end;
+    const unsigned long long first = strtoull(component, &end, 10);
+    return strcmp(component, "*") == 0 || (end != component && (*end == '-' ? index >= first : index == first));
+}
+
+/* Adds what a path such as "layers.*.residual" names: members of objects and elements of arrays. */
+static bool add_members(const json_t *value, const char *path, numbers *n)
+{
+    char name[COMPONENT];
+    const size_t length = strcspn(path, ".");
+    const char *rest = path[length] ? path + length + 1 : path + length;
+    if (*path == '\0')
+        return !json_is_number(value) || add_number(n, json_number_value(value));
+    snprintf(name, sizeof name, "%.*s", (int)length, path);
+    if (json_is_object(value))
+        return add_members(json_object_get(value, name), rest, n);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (names_element(name, i) && !add_members(json_array_get(value, i), rest, n))
+            return false;
+    return true;
+}
+
+/* Adds what reading->figure names, less what reading->less names. */
+static bool add_differences(const json_t *root, const att_reading *reading, numbers *n)
+{
+    numbers less = {.context = n->context};
+    bool fits = add_members(root, reading->figure, n) && (!reading->less || add_members(root, reading->less, &less));
+    if (reading->less && less.count != n->count)
+        n->count = 0;
+    for (int i = 0; reading->less && i < n->count; i++)
+        n->items[i] -= less.items[i];
+    att_free(n->context, less.items);
+    return fits;
+}
+
+/* A file that is missing gives no numbers. */
+static att_status add_from_file(const char *folder, const char *name, const att_reading *reading, numbers *n)
+{
+    char *path = join(n->context, folder, name), *bytes = NULL;
+    size_t size;
+    json_t *root = NULL;
+    att_status status = path ? ATT_OK : att_fail_memory(n->context, strlen(folder), folder);
+    if (status == ATT_OK && att_file_exists(path)) {
+        status = att_file_read(n->context, path, MOST_BYTES, &bytes, &size);
+        if (status == ATT_OK)
+            status = att_json_parse(n->context, path, bytes, size, &root);
+        if (status == ATT_OK && !add_differences(root, reading, n))
+            status = att_fail_memory(n->context, size, path);
+        json_decref(root);
+        att_free(n->context, bytes);
+    }
+    att_free(n->context, path);
+    return status;
+}
+
+/* --- one number --------------------------------------------------------------------------------------------------- */
+
+static double mean_of(const numbers *n)
+{
+    double sum = 0;
+    for (int i = 0; i < n->count; i++)
+        sum += n->items[i];
+    return sum / n->count;
+}
+
+static double largest_of(const numbers *n)
+{
+    double most = -INFINITY;
+    for (int i = 0; i < n->count; i++)
+        most = fmax(most, n->items[i]);
+    return most;
+}
+
+static double share_of(const numbers *n, double limit)
+{
+    int low = 0;
+    for (int i = 0; i < n->count; i++)
+        low += n->items[i] <= limit;
+    return (double)low / n->count;
+}
+
+static double slope_of(const numbers *n)
+{
+    const double middle = (n->count - 1) / 2.0;
+    double product = 0, square = 0;
+    for (int i = 0; i < n->count; i++) {
+        product += (i - middle) * n->items[i];
+        square += (i - middle) * (i - middle);
+    }
+    return product / square;
+}
+
+/* NaN without numbers, and if one of them is NaN. */
+static double fold(const att_reading *reading, const numbers *n)
+{
+    if (n->count == 0 || isnan(mean_of(n)))
+        return NAN;
+    switch (reading->fold) {
+    case ATT_FOLD_MAX:
+        return largest_of(n);
+    case ATT_FOLD_PEAK:
+        return largest_of(n) / mean_of(n);
+    case ATT_FOLD_SHARE:
+        return share_of(n, reading->limit);
+    case ATT_FOLD_SLOPE:
+        return slope_of(n);
+    case ATT_FOLD_MEAN:
+        break;
+    }
+    return mean_of(n);
+}
+
+/* --- all runs ----------------------------------------------------------------------------------------------------- */
+
+/* Adds the folded numbers, if there are any. */
+static void add_value(const att_reading *reading, const numbers *n, uint64_t seed, att_result_values *values)
+{
+    const double value = fold(reading, n);
+    if (!isfinite(value) || values->count == ATT_SWEEP_MOST_RUNS)
+        return;
+    values->seeds[values->count] = seed;
+    values->values[values->count++] = value;
+}
+
+static att_status read_file(att_context *context, const char *folder, const char *name, uint64_t seed,
+                            const att_reading *reading, att_result_values *values)
+{
+    numbers n = {.context = context};
+    att_status status = add_from_file(folder, name, reading, &n);
+    if (status == ATT_OK)
+        add_value(reading, &n, seed, values);
+    att_free(context, n.items);
+    return status;
+}
+
+/* A file whose name has {seed} is one for each seed from 1 on. */
+static att_status read_files(const att_result_folder *folder, const att_reading *reading, att_result_values *values)
+{
+    static const char word[] = "{seed}";
+    const char *at = strstr(reading->file, word);
+    if (!at)
+        return read_file(folder->context, folder->path, reading->file, 0, reading, values);
+    for (int seed = 1; seed <= ATT_RESULT_SEEDS; seed++) {
+        char name[128];
+        snprintf(name, sizeof name, "%.*s%d%s", (int)(at - reading->file), reading->file, seed, at + sizeof word - 1);
+        ATT_TRY(read_file(folder->context, folder->path, name, (uint64_t)seed, reading, values));
+    }
+    return ATT_OK;
+}
+
+static att_status read_measured(att_context *context, const att_sweep_run *member, const att_report_run *run,
+                                const att_reading *reading, att_result_values *values)
+{
+    numbers n = {.context = context};
+    const bool fits = add_measured(run, reading, &n);
+    if (fits)
+        add_value(reading, &n, member->seed, values);
+    att_free(context, n.items);
+    return fits ? ATT_OK : att_fail_memory(context, sizeof *n.items, member->folder);
+}
+
+att_status att_result_values_read(const att_result_folder *folder, const att_reading *reading,
+                                  att_result_values *values)
+{
+    const att_sweep_run *members = folder->sweep.runs;
+    att_context *context = folder->context;
+    values->count = 0;
+    if (!reading->setting)
+        return read_files(folder, reading, values);
+    for (int i = 0; folder->is_sweep && i < folder->sweep.count; i++) {
+        if (strcmp(members[i].setting, reading->setting) != 0)
+            continue;
+        if (reading->file)
+            ATT_TRY(read_file(context, members[i].folder, reading->file, members[i].seed, reading, values));
+        else
+            ATT_TRY(read_measured(context, &members[i], &folder->runs[i], reading, values));
+    }
+    return ATT_OK;
+}
