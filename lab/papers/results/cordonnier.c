@@ -9,24 +9,22 @@ static const att_criterion theorem[] = {
     {.says = "largest difference of the outputs of resnet29 with all convolutions as heads, relative to the largest "
              "output",
      .expects = "below 1e-5",
-     .value = {.setting = "modules=none", .file = "attention.json", .figure = "attention.error"},
+     .value = {.setting = "modules=none", .file = "attention.json", .figure = "to_attention.error"},
      .expected = ATT_EXPECT_BELOW,
      .bound = 1e-5},
 };
 
 /* --- Fig. 4 ------------------------------------------------------------------------------------------------------- */
 
-#define SPREAD(nodes_of)                                                                       \
-    {                                                                                          \
-        .setting = "default", .figure = "head_shape", .nodes = nodes_of, .statistic = "spread" \
+#define SPREAD(axis, nodes_of) \
+    ATT_READ_NODES("model=attention_cnn_learned", "head_shape", axis " spread", nodes_of, ATT_FOLD_MEAN)
+#define ALONG(axis)                                                                                             \
+    {                                                                                                           \
+        .says = axis " spread of the heads of layers 1 to 3 minus that of layers 4 to 6", .expects = "below 0", \
+        .value = SPREAD(axis, "blocks.0.*,blocks.1.*,blocks.2.*"),                                              \
+        .against = SPREAD(axis, "blocks.3.*,blocks.4.*,blocks.5.*"), .expected = ATT_EXPECT_BELOW               \
     }
-static const att_criterion locality[] = {
-    {.says = "spread of the heads of layers 1 to 3 minus that of layers 4 to 6",
-     .expects = "below 0",
-     .value = SPREAD("blocks.0.*,blocks.1.*,blocks.2.*"),
-     .against = SPREAD("blocks.3.*,blocks.4.*,blocks.5.*"),
-     .expected = ATT_EXPECT_BELOW},
-};
+static const att_criterion locality[] = {ALONG("row"), ALONG("column")};
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
