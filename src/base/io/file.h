@@ -48,6 +48,9 @@ typedef struct att_file_reader att_file_reader;
 ATT_FOR_LAB att_status att_file_reader_open(att_context *context, const char *path, att_file_reader **reader);
 /* Size of the file in bytes when it was opened. */
 ATT_FOR_LAB uint64_t att_file_reader_size(const att_file_reader *reader);
+/* Fails with ERR_IO if the file was written since it was opened. A file of its name that took its place, as by a
+ * rename, does not count: the reader keeps the old one. */
+att_status att_file_reader_check(const att_file_reader *reader);
 /* Copies `size` bytes, starting at `offset`. Errors: ERR_IO, also if the file is too short; ERR_STOPPED. Thread-safe
  * except for the error message. */
 att_status att_file_reader_read(const att_file_reader *reader, uint64_t offset, void *out, size_t size);

@@ -69,6 +69,7 @@ struct att_file_reader {
     char *path;
     int descriptor;
     uint64_t size;
+    struct timespec changed; /* when it was changed last, when it was opened */
 };
 
 static att_status start_reader(att_file_reader *reader, const char *path)
@@ -81,6 +82,7 @@ static att_status start_reader(att_file_reader *reader, const char *path)
     if (reader->descriptor < 0)
         return att_system_fail(reader->context, errno, path, "opened");
     reader->size = (uint64_t)info.st_size;
+    reader->changed = info.st_mtim;
     return ATT_OK;
 }
 
@@ -96,6 +98,20 @@ att_status att_file_reader_open(att_context *context, const char *path, att_file
     else
         *reader = created;
     return status;
+}
+
+att_status att_file_reader_check(const att_file_reader *reader)
+{
+    struct stat now;
+    if (fstat(reader->descriptor, &now) != 0)
+        return att_system_fail(reader->context, errno, reader->path, "read");
+    if ((uint64_t)now.st_size != reader->size || now.st_mtim.tv_sec != reader->changed.tv_sec ||
+        now.st_mtim.tv_nsec != reader->changed.tv_nsec)
+        return att_fail(reader->context, ATT_ERR_IO,
+                        "%s has changed since it was opened; another program writes it: open it again once it is "
+                        "complete",
+                        reader->path);
+    return ATT_OK;
 }
 
 uint64_t att_file_reader_size(const att_file_reader *reader)

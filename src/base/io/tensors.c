@@ -441,13 +441,14 @@ static size_t read_ahead_of(const att_tensors_item *item, size_t size)
     return span <= DENSE_SPAN || span / DENSE_RATIO <= (size_t)item->info.count * size ? span : SPARSE_BYTES;
 }
 
-static walker walk(const att_tensors *file, const att_tensors_item *item)
+/* Weights may be read a second time long after the file was opened: they must be the same. */
+static att_status walk(const att_tensors *file, const att_tensors_item *item, walker *w)
 {
-    walker w = {.item = item,
-                .size = att_safetensors_dtype_size(item->info.dtype),
-                .window.reader = item->reader ? item->reader : file->reader};
-    w.read_ahead = item->strides && item->info.count > 0 ? read_ahead_of(item, w.size) : 0;
-    return w;
+    *w = (walker){.item = item,
+                  .size = att_safetensors_dtype_size(item->info.dtype),
+                  .window.reader = item->reader ? item->reader : file->reader};
+    w->read_ahead = item->strides && item->info.count > 0 ? read_ahead_of(item, w->size) : 0;
+    return item->data ? ATT_OK : att_file_reader_check(w->window.reader);
 }
 
 static void step(walker *w)
@@ -500,7 +501,8 @@ static att_status convert(walker *w, float *out, int64_t count)
 
 static att_status read_f32(const att_tensors *file, const att_tensors_item *item, float *out)
 {
-    walker w = walk(file, item);
+    walker w;
+    ATT_TRY(walk(file, item, &w));
     att_status status =
         item->info.dtype == ATT_SAFETENSORS_F32 ? take(&w, out, item->info.count) : convert(&w, out, item->info.count);
     att_file_window_free(&w.window);
@@ -528,7 +530,8 @@ att_status att_tensors_read_f32(const att_tensors *file, int index, float *out, 
 
 static att_status read_as_stored(const att_tensors *file, const att_tensors_item *item, void *out)
 {
-    walker w = walk(file, item);
+    walker w;
+    ATT_TRY(walk(file, item, &w));
     att_status status = take(&w, out, item->info.count);
     att_file_window_free(&w.window);
     return status;

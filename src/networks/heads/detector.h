@@ -82,8 +82,8 @@ att_value att_head_box_loss(const att_scope *scope, const att_scope *roi, const 
 /* Weights of the deltas of the box head (att_box_detections_options). */
 #define ATT_DETECTOR_WEIGHTS 10, 10, 5, 5
 
-/* The anchors with their strides: detector->stride 2^l of level l, as in mmdetection; if that is 0, the sides of the image
- * over those of the level, rounded down, as in torchvision. */
+/* The anchors with their strides: detector->stride 2^l of level l, as in mmdetection; if that is 0, the sides of the
+ * image over those of the level, rounded down, as in torchvision. */
 att_anchors att_detector_anchors(const att_graph *graph, const att_detector *detector, const att_rpn *rpn,
                                  att_shape image);
 
