@@ -415,7 +415,9 @@ ATT_API att_value att_log_shifts(att_graph *graph, int height, int width, int re
 
 /* --- feature maps, channels last: x [h, w, C] -------------------------------------------------------------------- */
 
-/* y[i, j, o] = bias[o] + sum over (u, v, c) of x[stride i + dilation u - padding, stride j + dilation v - padding, c]
+/* x of att_conv2d() may also be R maps [R, h, w, C], which are convolved one by one: y [R, oh, ow, O].
+ *
+ * y[i, j, o] = bias[o] + sum over (u, v, c) of x[stride i + dilation u - padding, stride j + dilation v - padding, c]
  * weight[o, c, u, v], with zeros outside x. weight [O, C / groups, kernel_h, kernel_w] shared; output channel o reads
  * only the C / groups input channels of its group; bias [O] shared or ATT_NONE. y [oh, ow, O], oh = floor((h + 2
  * padding - dilation (kernel_h - 1) - 1) / stride) + 1, ow likewise. Options: 0 means 1 for stride, dilation and

@@ -64,13 +64,13 @@ static att_status describe_problem(bench *b)
                                .out_count = infer.out_count,
                                .group = 1,
                                .parts = 1};
+    att_problem_divide(b->op, &b->problem, b->in, b->out);
     return ATT_OK;
 }
 
-static void fill_random(const att_case_input *input, att_desc desc, void *block)
+static void fill_random(const att_case_input *input, att_desc desc, int64_t count, void *block)
 {
     att_random random = att_random_from(att_random_key(1, 0, 0));
-    int64_t count = att_shape_count(desc.shape);
     for (int64_t i = 0; i < count; i++) {
         float value = (float)((2 * att_random_uniform(&random) - 1) * input->scale + input->shift);
         uint32_t bits;
@@ -97,9 +97,9 @@ static att_status make_operands(bench *b)
     for (int i = 0; i < b->problem.in_count; i++) {
         if (!att_desc_present(&b->in[i]))
             continue;
-        size_t count = (size_t)att_shape_count(b->in[i].shape);
-        ATT_TRY(allocate_block(b->context, count, att_dtype_size(b->in[i].dtype), &b->operands[i]));
-        fill_random(&b->definition->in[i], b->in[i], b->operands[i]);
+        const int64_t count = att_problem_count(&b->problem, &b->in[i]);
+        ATT_TRY(allocate_block(b->context, (size_t)count, att_dtype_size(b->in[i].dtype), &b->operands[i]));
+        fill_random(&b->definition->in[i], b->in[i], count, b->operands[i]);
     }
     /* Optional outputs, such as statistics and maps, are absent: only the first output is always computed. */
     for (int i = 0; i < b->problem.out_count; i++) {
@@ -107,7 +107,7 @@ static att_status make_operands(bench *b)
         if (optional)
             b->out[i].shape.rank = -1;
         else
-            ATT_TRY(allocate_block(b->context, (size_t)att_shape_count(b->out[i].shape),
+            ATT_TRY(allocate_block(b->context, (size_t)att_problem_count(&b->problem, &b->out[i]),
                                    att_dtype_size(b->out[i].dtype), &b->results[i]));
     }
     return ATT_OK;
@@ -197,13 +197,13 @@ static void report(bench *b, const att_kernel *kernel, bool taken)
                                 .seconds = att_median(b->seconds, b->options->repeats)};
     att_cost cost = {0};
     att_op_cost(b->op, b->in, b->out, b->problem.attrs, &cost);
-    row.flops = cost.flops;
+    row.flops = cost.flops * (double)b->problem.group;
     for (int i = 0; i < b->problem.in_count; i++)
         if (b->operands[i])
-            row.bytes += (double)att_shape_count(b->in[i].shape) * (double)att_dtype_size(b->in[i].dtype);
+            row.bytes += (double)att_problem_count(&b->problem, &b->in[i]) * (double)att_dtype_size(b->in[i].dtype);
     for (int i = 0; i < b->problem.out_count; i++)
         if (b->results[i])
-            row.bytes += (double)att_shape_count(b->out[i].shape) * (double)att_dtype_size(b->out[i].dtype);
+            row.bytes += (double)att_problem_count(&b->problem, &b->out[i]) * (double)att_dtype_size(b->out[i].dtype);
     b->options->row(b->options->row_user, &row);
 }
 

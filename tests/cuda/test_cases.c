@@ -134,9 +134,8 @@ static bool device_run(const case_drawn *drawn, unsigned unread, case_result *re
 {
     const case_setup *setup = &drawn->setup;
     case_outputs(drawn, unread, result);
-    att_problem problem = {setup->context,   setup->op->name, att_op_case_attrs(setup->op, setup->definition),
-                           drawn->in,        result->desc,    drawn->in_count,
-                           drawn->out_count, setup->group,    1};
+    att_desc descs[ATT_CASE_INPUTS], results[ATT_CASE_OUTPUTS];
+    const att_problem problem = case_problem(drawn, result->desc, 1, descs, results);
     const att_kernel *kernel = att_kernel_for(backend->kernels, &problem);
     if (!kernel) {
         case_result_free(result);

@@ -8,6 +8,25 @@ int64_t att_problem_count(const att_problem *problem, const att_desc *desc)
     return desc->kind == ATT_SAMPLE ? count * problem->group : count;
 }
 
+static void take_one_map(att_desc *descs, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (descs[i].kind == ATT_SAMPLE && att_desc_present(&descs[i])) {
+            const int64_t *dims = descs[i].shape.dims;
+            descs[i].shape = att_shape_of(dims[1], dims[2], dims[3]);
+        }
+}
+
+void att_problem_divide(const att_op *op, att_problem *problem, att_desc *in, att_desc *out)
+{
+    enum { MAPS_RANK = 4 };
+    if (!(op->flags & ATT_OP_MAPS) || in[0].shape.rank != MAPS_RANK)
+        return;
+    problem->group *= in[0].shape.dims[0];
+    take_one_map(in, problem->in_count);
+    take_one_map(out, problem->out_count);
+}
+
 static bool none_bf16(const att_desc *descs, int count, unsigned but)
 {
     for (int i = 0; i < count; i++)

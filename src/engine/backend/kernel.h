@@ -24,8 +24,12 @@ typedef struct att_problem {
     int parts; /* number of threads that share each call */
 } att_problem;
 
+/* Makes R samples of each sample of R maps, if the op is marked ATT_OP_MAPS: [group, R, h, w, C] in memory is [group R,
+ * h, w, C]. in, out: the descriptions of the problem, which are changed. */
+ATT_FOR_LAB void att_problem_divide(const att_op *op, att_problem *problem, att_desc *in, att_desc *out);
+
 /* Number of elements of a value in one call: the elements of desc, times the group for sample values. */
-int64_t att_problem_count(const att_problem *problem, const att_desc *desc);
+ATT_FOR_LAB int64_t att_problem_count(const att_problem *problem, const att_desc *desc);
 
 /* The requirements of a prepared kernel. Zeroed before prepare(). */
 typedef struct att_prepared {

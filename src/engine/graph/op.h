@@ -71,7 +71,8 @@ enum {
     ATT_OP_NEEDS_SAMPLES =
         16,               /* has no meaning for shared values: it draws for samples, or computes their statistics */
     ATT_OP_CONSTANT = 32, /* the outputs are constants for differentiation, such as the boxes of proposals */
-    ATT_OP_DRAWS = 64     /* the outputs depend on random draws, in training */
+    ATT_OP_DRAWS = 64,    /* the outputs depend on random draws, in training */
+    ATT_OP_MAPS = 128     /* samples are maps [h, w, C], or R maps [R, h, w, C], which kernels get as R samples each */
 };
 
 struct att_op {

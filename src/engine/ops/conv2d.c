@@ -45,7 +45,7 @@ static att_status misfit(const att_infer *infer)
 
 static att_status check_channels(const att_infer *infer)
 {
-    int64_t groups = ATT_ATTRS(infer, conv)->groups, inputs = infer->in[X].shape.dims[2];
+    int64_t groups = ATT_ATTRS(infer, conv)->groups, inputs = att_map_dims(&infer->in[X].shape)[2];
     const int64_t *weight = infer->in[WEIGHT].shape.dims;
     return inputs % groups || inputs / groups != weight[1] || weight[0] % groups ? misfit(infer) : ATT_OK;
 }
@@ -82,7 +82,7 @@ static att_status require_residual(const att_infer *infer)
 static att_status require_operands(const att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, IN_COUNT));
-    ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_maps(infer, X, "x"));
     return att_rule_require_rank(infer, WEIGHT, "weight", ATT_SHARED, 4);
 }
 
@@ -93,7 +93,7 @@ static att_status yield(att_infer *infer, att_shape shape)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "the result of x %s and weight %s is too large",
                              ATT_SHOWN(&infer->in[X]), ATT_SHOWN(&infer->in[WEIGHT]));
     att_rule_out(infer, infer->in[X].dtype, ATT_SAMPLE, shape);
-    ATT_TRY(require_vectors(infer, shape.dims[2]));
+    ATT_TRY(require_vectors(infer, att_map_dims(&shape)[2]));
     return require_residual(infer);
 }
 
@@ -101,10 +101,11 @@ static att_status conv2d_infer(att_infer *infer)
 {
     ATT_TRY(require_operands(infer));
     const int64_t *weight = infer->in[WEIGHT].shape.dims;
+    const att_shape x = infer->in[X].shape;
     int64_t to[2];
-    ATT_TRY(att_conv_size(infer, infer->in[X].shape.dims, weight + 2, to));
+    ATT_TRY(att_conv_size(infer, att_map_dims(&x), weight + 2, to));
     ATT_TRY(check_channels(infer));
-    return yield(infer, att_shape_of(to[0], to[1], weight[0]));
+    return yield(infer, att_map_shape(x, to[0], to[1], weight[0]));
 }
 
 /* The attributes of the gradient of x, or of the gradient of the weight. */
@@ -112,8 +113,8 @@ static att_conv_attrs attrs_of_gradient(att_backward *backward)
 {
     att_conv_attrs attrs = *(const att_conv_attrs *)att_backward_attrs(backward);
     att_shape x = att_backward_in_desc(backward, X).shape, weight = att_backward_in_desc(backward, WEIGHT).shape;
-    attrs.height = (int32_t)x.dims[0];
-    attrs.width = (int32_t)x.dims[1];
+    attrs.height = (int32_t)att_map_dims(&x)[0];
+    attrs.width = (int32_t)att_map_dims(&x)[1];
     attrs.kernel_h = (int32_t)weight.dims[2];
     attrs.kernel_w = (int32_t)weight.dims[3];
     return attrs;
@@ -200,6 +201,13 @@ static const att_op_case conv2d_cases[] = {
      PLAIN(2, 0, 1, 1),
      IN(SAMPLE(5, 4, 3), SHARED(4, 3, 1, 1), NO_MORE),
      .gradient = true},
+    {.name = "maps",
+     PLAIN(2, 1, 1, 1),
+     IN(SAMPLE(3, 4, 5, 2), SHARED(3, 2, 3, 3), SHARED(3), ABSENT, NO_NORM),
+     .gradient = true},
+    {.name = "maps_everything",
+     NORM_RELU(1, 1, 1, 1),
+     IN(SAMPLE(5, 7, 7, 16), WEIGHTS(16, 16, 3, 3), SHARED(16), SAMPLE(5, 7, 7, 16), NORM_OF(16))},
     {.name = "pointwise_padded", PLAIN(1, 1, 1, 1), IN(SAMPLE(3, 4, 5), SHARED(6, 5, 1, 1), NO_MORE)},
     {.name = "one_pixel", PLAIN(1, 1, 1, 1), IN(SAMPLE(1, 1, 18), WEIGHTS(16, 18, 3, 3), NO_MORE)},
     {.name = "whole_map", PLAIN(1, 0, 1, 1), IN(SAMPLE(4, 3, 5), SHARED(6, 5, 4, 3), NO_MORE)},
@@ -263,6 +271,10 @@ static const att_op_case conv2d_cases[] = {
      NORM_RELU(1, 1, 1, 1),
      IN(SAMPLE(28, 28, 128), WEIGHTS(128, 128, 3, 3), ABSENT, ABSENT, NORM_OF(128)),
      .bench = true},
+    {.name = "rois",
+     NORM_RELU(1, 1, 1, 1),
+     IN(SAMPLE(16, 7, 7, 128), WEIGHTS(128, 128, 3, 3), ABSENT, ABSENT, NORM_OF(128)),
+     .bench = true},
     {.name = "resnext50_14",
      NORM_RELU(1, 1, 1, 32),
      IN(SAMPLE(14, 14, 512), WEIGHTS(512, 16, 3, 3), ABSENT, ABSENT, NORM_OF(512)),
@@ -272,6 +284,7 @@ static const att_op_case conv2d_cases[] = {
 const att_op att_op_conv2d = {
     .name = "conv2d",
     .attrs_size = sizeof(att_conv_attrs),
+    .flags = ATT_OP_MAPS,
     .help = "y = act(norm(x * W + b) + r): a convolution; norm the identity or (. - m) / sqrt(v + eps) gamma + beta",
     .autocast_in = 1 << X | 1 << RESIDUAL,
     .autocast_cast = 1 << X,
@@ -289,6 +302,7 @@ const att_op att_op_conv2d = {
 static att_status transpose_infer(att_infer *infer)
 {
     ATT_TRY(require_operands(infer));
+    ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 3));
     const int64_t *x = infer->in[X].shape.dims, *weight = infer->in[WEIGHT].shape.dims;
     int64_t groups = ATT_ATTRS(infer, conv)->groups, to[2];
     ATT_TRY(att_conv_transpose_size(infer, x, weight + 2, to));

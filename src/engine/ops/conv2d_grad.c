@@ -7,11 +7,11 @@
 enum { DY, WEIGHT, RESIDUAL, RELU_OUTPUT, POOLED, DATA_IN_COUNT };
 enum { X = 1, WEIGHT_IN_COUNT };
 
-/* Checks that dy has the shape of the output of a convolution over a map of `size` with `kernel` and `outputs`
- * channels. */
+/* Checks that dy has the shape of the output of a convolution over a map, or maps, of `size` with `kernel` and
+ * `outputs` channels. */
 static att_status check_dy(const att_infer *infer, const int64_t size[2], const int64_t kernel[2], int64_t outputs)
 {
-    const int64_t *dy = infer->in[DY].shape.dims;
+    const int64_t *dy = att_map_dims(&infer->in[DY].shape);
     int64_t to[2];
     ATT_TRY(att_conv_size(infer, size, kernel, to));
     if (dy[0] != to[0] || dy[1] != to[1] || dy[2] != outputs)
@@ -24,12 +24,12 @@ static att_status data_grad_infer(att_infer *infer)
 {
     const att_conv_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, DATA_IN_COUNT));
-    ATT_TRY(att_rule_require_rank(infer, DY, "dy", ATT_SAMPLE, 3));
+    ATT_TRY(att_rule_require_maps(infer, DY, "dy"));
     ATT_TRY(att_rule_require_rank(infer, WEIGHT, "weight", ATT_SHARED, 4));
     const int64_t *weight = infer->in[WEIGHT].shape.dims, size[2] = {attrs->height, attrs->width};
     ATT_TRY(check_dy(infer, size, weight + 2, weight[0]));
     int64_t channels = weight[1] <= INT32_MAX ? weight[1] * attrs->groups : -1;
-    att_shape shape = att_shape_of(size[0], size[1], channels);
+    att_shape shape = att_map_shape(infer->in[DY].shape, size[0], size[1], channels);
     if (weight[0] % attrs->groups || att_shape_count(shape) < 0)
         return att_rule_fail(infer, ATT_ERR_MISMATCH, "weight %s does not fit %d groups", ATT_SHOWN(&infer->in[WEIGHT]),
                              attrs->groups);
@@ -89,6 +89,9 @@ static const att_op_case data_grad_cases[] = {
     {.name = "apart",
      DATA(2, 0, 1, 1, 6, 18),
      IN(SAMPLE(3, 9, 16), WEIGHTS(16, 17, 2, 2), SAMPLE(6, 18, 17), SAMPLE(6, 18, 17), SAMPLE(17))},
+    {.name = "maps",
+     DATA(1, 1, 1, 1, 5, 6),
+     IN(SAMPLE(3, 5, 6, 16), WEIGHTS(16, 17, 3, 3), SAMPLE(3, 5, 6, 17), SAMPLE(3, 5, 6, 17), ABSENT)},
     {.name = "planes", DATA(1, 3, 1, 1, 6, 19), IN(SAMPLE(6, 19, 1), SHARED(1, 2, 7, 7), NO_MORE)},
     {.name = "planes_everything",
      DATA(1, 1, 1, 1, 5, 6),
@@ -130,6 +133,7 @@ static const att_op_case data_grad_cases[] = {
 const att_op att_op_conv2d_data_grad = {
     .name = "conv2d_data_grad",
     .attrs_size = sizeof(att_conv_attrs),
+    .flags = ATT_OP_MAPS,
     .help =
         "dx [h, w, C]: dy, spread by the weight to where the convolution read x (+ residual + pooled / (h w)); 0 where "
         "relu_output is not > 0",
@@ -147,10 +151,14 @@ static att_status weight_grad_infer(att_infer *infer)
 {
     const att_conv_attrs *attrs = infer->attrs;
     ATT_TRY(att_rule_count(infer, WEIGHT_IN_COUNT));
-    ATT_TRY(att_rule_require_rank(infer, DY, "dy", ATT_SAMPLE, 3));
-    ATT_TRY(att_rule_require_rank(infer, X, "x", ATT_SAMPLE, 3));
-    const int64_t *x = infer->in[X].shape.dims, kernel[2] = {attrs->kernel_h, attrs->kernel_w};
-    int64_t outputs = infer->in[DY].shape.dims[2];
+    ATT_TRY(att_rule_require_maps(infer, DY, "dy"));
+    ATT_TRY(att_rule_require_maps(infer, X, "x"));
+    const att_shape *maps = &infer->in[X].shape, *gradients = &infer->in[DY].shape;
+    if (maps->rank != gradients->rank || (maps->rank > 3 && maps->dims[0] != gradients->dims[0]))
+        return att_rule_fail(infer, ATT_ERR_MISMATCH, "dy %s and x %s must be as many maps", ATT_SHOWN(&infer->in[DY]),
+                             ATT_SHOWN(&infer->in[X]));
+    const int64_t *x = att_map_dims(maps), kernel[2] = {attrs->kernel_h, attrs->kernel_w};
+    int64_t outputs = att_map_dims(&infer->in[DY].shape)[2];
     ATT_TRY(check_dy(infer, x, kernel, outputs));
     att_shape shape = att_shape_of(outputs, x[2] / attrs->groups, kernel[0], kernel[1]);
     if (outputs % attrs->groups || x[2] % attrs->groups || att_shape_count(shape) < 0)
@@ -180,6 +188,7 @@ static const att_op_case weight_grad_cases[] = {
     {.name = "one_pixel", KERNEL(1, 1, 1, 1, 3, 3), IN(SAMPLE(1, 1, 16), SAMPLE(1, 1, 18))},
     {.name = "planes", KERNEL(1, 3, 1, 1, 7, 7), IN(SAMPLE(6, 19, 1), SAMPLE(6, 19, 2))},
     {.name = "planes_unpadded", KERNEL(1, 0, 1, 1, 3, 5), IN(SAMPLE(4, 15, 2), SAMPLE(6, 19, 3))},
+    {.name = "maps", KERNEL(2, 1, 1, 1, 3, 3), IN(SAMPLE(4, 3, 3, 16), SAMPLE(4, 5, 6, 17))},
     {.name = "stem", KERNEL(2, 3, 1, 1, 7, 7), IN(SAMPLE(7, 6, 20), SAMPLE(13, 12, 3))},
     {.name = "many_outputs", KERNEL(1, 1, 1, 1, 3, 3), IN(SAMPLE(12, 10, 193), SAMPLE(12, 10, 3))},
     {.name = "many_outputs_stride_2", KERNEL(2, 1, 1, 1, 3, 3), IN(SAMPLE(3, 3, 208), SAMPLE(6, 5, 5))},
@@ -196,6 +205,7 @@ static const att_op_case weight_grad_cases[] = {
 const att_op att_op_conv2d_weight_grad = {
     .name = "conv2d_weight_grad",
     .attrs_size = sizeof(att_conv_attrs),
+    .flags = ATT_OP_MAPS,
     .help =
         "dW [O, C / groups, kernel_h, kernel_w]: products of dy and what of x it came from, over samples and places",
     .autocast_in = 3,

@@ -11,6 +11,13 @@ static int64_t window_count(int64_t size, int64_t extent, int64_t stride, int64_
     return left < 0 ? 0 : left / stride + 1;
 }
 
+att_status att_rule_require_maps(const att_infer *infer, int i, const char *name)
+{
+    enum { MAPS_RANK = 4 };
+    const int rank = infer->in[i].shape.rank;
+    return att_rule_require_rank(infer, i, name, ATT_SAMPLE, rank == MAPS_RANK && !infer->derived ? MAPS_RANK : 3);
+}
+
 static bool is_size(int64_t size)
 {
     return size >= 1 && size <= INT32_MAX;

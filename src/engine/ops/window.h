@@ -17,4 +17,20 @@ att_status att_conv_transpose_size(const att_infer *infer, const int64_t size[2]
  * contains at least one element of x. */
 att_status att_pool_size(const att_infer *infer, const int64_t size[2], int64_t to[2]);
 
+/* The last three axes of a map [h, w, C], or of maps [R, h, w, C]. */
+static inline const int64_t *att_map_dims(const att_shape *shape)
+{
+    return shape->dims + shape->rank - 3;
+}
+/* The same map, or maps, of other sides and channels. */
+static inline att_shape att_map_shape(att_shape like, int64_t height, int64_t width, int64_t channels)
+{
+    like.dims[like.rank - 3] = height;
+    like.dims[like.rank - 2] = width;
+    like.dims[like.rank - 1] = channels;
+    return like;
+}
+/* For ops marked ATT_OP_MAPS: input i is a map, or maps. Maps of a derived node are single. */
+att_status att_rule_require_maps(const att_infer *infer, int i, const char *name);
+
 #endif

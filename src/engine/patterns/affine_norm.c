@@ -28,6 +28,8 @@ static bool is_pointwise(const att_graph *graph, const att_node *conv)
  * map; and x has no more channels than pixels, so that its second moments are no larger than x. */
 static bool is_worthwhile(att_shape x, att_shape y)
 {
+    if (x.rank != 3)
+        return false;
     int64_t pixels = x.dims[0] * x.dims[1], channels = x.dims[2];
     return y.dims[2] >= 2 * channels && channels <= pixels && pixels > 1;
 }

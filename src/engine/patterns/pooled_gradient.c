@@ -19,7 +19,7 @@ enum { GRAD_POOLED = 4, GRAD_IN_COUNT };
 static bool emit_with_pooled(att_graph *graph, att_value gradient, att_value pooled, att_value *sum)
 {
     const att_node *data_grad = att_match(graph, gradient, &att_op_conv2d_data_grad);
-    if (!data_grad || data_grad->in[GRAD_POOLED] != ATT_NONE)
+    if (!data_grad || data_grad->in[GRAD_POOLED] != ATT_NONE || att_value_shape(graph, gradient).rank != 3)
         return false;
     att_value in[GRAD_IN_COUNT];
     memcpy(in, data_grad->in, sizeof in);

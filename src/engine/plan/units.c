@@ -148,6 +148,7 @@ att_status att_prepare_unit(att_units *units, const att_graph *graph, const att_
                            .out_count = node->out_count,
                            .group = group,
                            .parts = parts};
+    att_problem_divide(node->op, &problem, in, out);
     att_status status = find_or_create_unit(units, node->op, &problem, unit);
     att_free(units->context, in);
     return status;

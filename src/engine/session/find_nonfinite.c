@@ -131,7 +131,8 @@ static void write_step(const nonfinite_search *search, const att_step *step, int
     snprintf(search->text, search->size, named ? "%s (%s)%s" : "%s%s%s", step->scope, op, which);
 }
 
-static void check_step(nonfinite_search *search, const att_step *step, int64_t row)
+/* row, size: of the group of samples. */
+static void check_step(nonfinite_search *search, const att_step *step, int64_t row, int size)
 {
     att_session *session = search->session;
     att_runner_wait(&session->runner);
@@ -147,7 +148,7 @@ static void check_step(nonfinite_search *search, const att_step *step, int64_t r
             continue;
         search->found = true;
         if (problem->out[i].kind == ATT_SAMPLE)
-            write_step(search, step, session->batch.first_row + row + at / att_shape_count(problem->out[i].shape));
+            write_step(search, step, session->batch.first_row + row + at / (count / size));
         else
             write_step(search, step, -1);
     }
@@ -167,7 +168,7 @@ static att_status replay_groups(nonfinite_search *search, const att_segment *seg
             for (int part = 0; part < program->parts; part++)
                 att_session_step(session, program, &program->steps[j], 0, part, row, session->plan->first_lane);
             ATT_TRY((att_status)atomic_load(&session->runner.status));
-            check_step(search, &program->steps[j], row);
+            check_step(search, &program->steps[j], row, size);
         }
     }
     return ATT_OK;
@@ -184,7 +185,7 @@ static att_status replay_reductions(nonfinite_search *search, const att_segment 
         for (int part = 0; part < step->unit->problem.parts; part++)
             att_session_reduction(search->session, step, part);
         ATT_TRY((att_status)atomic_load(&search->session->runner.status));
-        check_step(search, step, 0);
+        check_step(search, step, 0, 1);
     }
     return ATT_OK;
 }
@@ -194,7 +195,7 @@ static att_status replay_once(nonfinite_search *search, const att_once_steps *on
     for (int i = 0; i < once->count && !search->found; i++) {
         att_session_once(search->session, &once->steps[i], 0);
         ATT_TRY((att_status)atomic_load(&search->session->runner.status));
-        check_step(search, &once->steps[i], 0);
+        check_step(search, &once->steps[i], 0, 1);
     }
     return ATT_OK;
 }

@@ -28,23 +28,14 @@ static att_value flatten_in(const att_scope *scope, const char *name, att_value 
                       att_reshape(graph, weight, att_shape_of(outputs, places * channels)), bias);
 }
 
-/* A convolution of each of R maps [R, side, side, C]. One below the other, with a row of zeros above and below each,
- * they are one map, of whose results the rows between the maps are left out. */
+/* A convolution of each of R maps [R, side, side, C]. */
 static att_value convolve_each(const att_scope *scope, att_value x, int64_t outputs)
 {
-    att_graph *graph = scope->graph;
-    const att_shape shape = att_value_shape(graph, x);
-    const int64_t rows = shape.dims[0], side = shape.dims[1], channels = shape.dims[3], tall = side + 2;
+    const int64_t channels = att_value_shape(scope->graph, x).dims[3];
     const att_init start = {.rule = ATT_INIT_NORMAL, .value = sqrt(2 / ((double)outputs * 9))};
     const att_detector_conv conv = att_detector_conv_make(scope, outputs, channels, 3, start, false);
     att_scope_enter(scope);
-    x = att_reshape(graph, x, att_shape_of(rows, 1, side * side * channels));
-    x = att_shortcut_pad(graph, x, 1, (int)(tall * side * channels));
-    x = att_reshape(graph, x, att_shape_of(rows * tall, side, channels));
-    x = att_detector_conv_apply(graph, &conv, x);
-    x = att_reshape(graph, x, att_shape_of(rows, tall * side * outputs));
-    x = att_slice_channels(graph, x, side * outputs, side * side * outputs);
-    return att_reshape(graph, x, att_shape_of(rows, side, side, outputs));
+    return att_detector_conv_apply(scope->graph, &conv, x);
 }
 
 static att_value build_convs(const att_scope *scope, const att_detector *detector, att_value x)

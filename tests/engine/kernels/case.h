@@ -221,22 +221,35 @@ static inline void case_outputs(const case_drawn *drawn, unsigned unread, case_r
     }
 }
 
+/* The case as a problem of kernels. in, out: memory for its descriptions. */
+static inline att_problem case_problem(const case_drawn *drawn, const att_desc *results, int parts,
+                                       att_desc in[ATT_CASE_INPUTS], att_desc out[ATT_CASE_OUTPUTS])
+{
+    const case_setup *setup = &drawn->setup;
+    att_problem problem = {.context = setup->context,
+                           .op = setup->op->name,
+                           .attrs = att_op_case_attrs(setup->op, setup->definition),
+                           .in = in,
+                           .out = out,
+                           .in_count = drawn->in_count,
+                           .out_count = drawn->out_count,
+                           .group = setup->group,
+                           .parts = parts};
+    memcpy(in, drawn->in, sizeof drawn->in);
+    memcpy(out, results, sizeof drawn->out);
+    att_problem_divide(setup->op, &problem, in, out);
+    return problem;
+}
+
 /* Prepares `kernel` for the case with `parts` parts and runs all parts, the last one first. Bit i of `unread`: nobody
  * reads output i. Returns false if the kernel does not accept the problem; *result is then empty. */
 static inline bool case_run(const case_drawn *drawn, const att_kernel *kernel, int parts, unsigned unread,
                             case_result *result)
 {
     assert_non_null(kernel);
+    att_desc in[ATT_CASE_INPUTS], out[ATT_CASE_OUTPUTS];
     case_outputs(drawn, unread, result);
-    att_problem problem = {drawn->setup.context,
-                           drawn->setup.op->name,
-                           att_op_case_attrs(drawn->setup.op, drawn->setup.definition),
-                           drawn->in,
-                           result->desc,
-                           drawn->in_count,
-                           drawn->out_count,
-                           drawn->setup.group,
-                           parts};
+    att_problem problem = case_problem(drawn, result->desc, parts, in, out);
     if (!att_kernel_accepts(kernel, &problem)) {
         case_result_free(result);
         return false;
@@ -253,8 +266,8 @@ static inline bool case_run(const case_drawn *drawn, const att_kernel *kernel, i
     att_run run = {.seed = 7, .step = 3, .scale = 0.15, .hyper = &hyper};
     for (int part = parts - 1; part >= 0; part--) {
         void *scratch = case_memory(prepared.scratch_bytes);
-        att_call call = {&problem, drawn->data, result->data,  packed, prepared.state,    scratch,
-                         part,     parts,       CASE_POSITION, &run,   drawn->setup.group};
+        att_call call = {&problem, drawn->data, result->data,  packed, prepared.state, scratch,
+                         part,     parts,       CASE_POSITION, &run,   problem.group};
         assert_int_equal(kernel->run(&call), ATT_OK);
         free(scratch);
     }

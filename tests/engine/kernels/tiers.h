@@ -44,16 +44,8 @@ static inline const att_kernel *tiers_kernel(const att_context *of, const char *
 /* Returns the kernel that a plan chooses for the drawn case; NULL if none accepts it. */
 static inline const att_kernel *tiers_kernel_for(const case_drawn *drawn)
 {
-    const att_op *op = drawn->setup.op;
-    att_problem problem = {.context = context,
-                           .op = op->name,
-                           .attrs = att_op_case_attrs(drawn->setup.op, drawn->setup.definition),
-                           .in = drawn->in,
-                           .out = drawn->out,
-                           .in_count = drawn->in_count,
-                           .out_count = drawn->out_count,
-                           .group = drawn->setup.group,
-                           .parts = 1};
+    att_desc in[ATT_CASE_INPUTS], out[ATT_CASE_OUTPUTS];
+    const att_problem problem = case_problem(drawn, drawn->out, 1, in, out);
     return att_kernel_for(att_kernels_cpu, &problem);
 }
 
