@@ -63,6 +63,11 @@ static att_status refuse_option(att_context *context, const char *name, const at
          there[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES] = {"not set"};
     att_option_format(option, network->options, here);
     att_option_format(option, network->own, there);
+    if (strcmp(option->key, "task") == 0)
+        return att_fail(context, ATT_ERR_UNSUPPORTED,
+                        "timm cannot build this network: its task is %.80s, and timm has networks for classification "
+                        "only",
+                        *here);
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "timm cannot build this network: %s is %.80s, in timm's %s it is %.80s, and no argument of timm's "
                     "constructor changes that",
