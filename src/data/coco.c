@@ -255,6 +255,12 @@ static att_status refuse_kind(const reading *r, const char *what, const json_t *
         if (json_object_get(element, kinds[i]) && !json_object_get(element, "bbox"))
             return att_fail(r->context, ATT_ERR_UNSUPPORTED,
                             "%s has \"%s\" and no \"bbox\"; attscope evaluates boxes only", what, kinds[i]);
+    if (json_object_get(element, "boxes") && !json_object_get(element, "bbox"))
+        return att_fail(
+            r->context, ATT_ERR_FORMAT,
+            "%s has a list \"boxes\" for a photograph, as attscope predict --json writes; expected a list of "
+            "single boxes, which jq '[.[].boxes[]]' makes of such a file",
+            what);
     return ATT_OK;
 }
 

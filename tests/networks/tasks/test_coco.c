@@ -237,6 +237,7 @@ SCRATCH_TEST(malformed_detections_are_refused)
                    ATT_ERR_UNSUPPORTED, "has \"segmentation\" and no \"bbox\"");
     refuse_results(self, "[{\"image_id\": 5, \"category_id\": 3, \"keypoints\": [], \"score\": 1}]",
                    ATT_ERR_UNSUPPORTED, "has \"keypoints\" and no \"bbox\"");
+    refuse_results(self, "[{\"image\": \"5.jpg\", \"boxes\": []}]", ATT_ERR_FORMAT, "jq '[.[].boxes[]]' makes");
     refuse_results(self, "[" FOUND("0, 0, 1, 1", "1"), ATT_ERR_FORMAT, "is it truncated?");
     refuse_results(self, "[" FOUND("0, 0, 1, 1", "1") FOUND("0, 0, 1, 1", "1") "]", ATT_ERR_FORMAT,
                    "',' or ']' was expected");
