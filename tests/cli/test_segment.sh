@@ -9,6 +9,7 @@ settings=(--task segment --model resnet20 --img-size 32 40 --crop-mode squash --
     --opt adamw --lr 1e-2 --warmup-epochs 0 --epochs 3 -b 4 -j 1 --threads 2 --lanes 2 --sync-bn --output output)
 
 run 0 train data "${settings[@]}" --experiment first --json first.json
+! grep -q 'see the centre' stderr || fail "$command_line: whole photographs are said to be cropped"
 miou=$(python3 -c 'import json; print(json.load(open("first.json"))["eval_miou"])')
 python3 -c "import sys; sys.exit(not $miou > 60)" || fail "the segmenter learned nothing: mIoU $miou"
 grep -q '"instrument":"segmentation","node":"road","statistic":"iou"' output/first/metrics.jsonl ||
@@ -223,8 +224,9 @@ cp -r data few
 rm few/train/{1,3,5,7,9,11}.png few/trainannot/{1,3,5,7,9,11}.png
 run 0 train few "${sized[@]}" --epochs 1 --experiment few
 err_has 'do not fill one; 2 images are never used, being of sizes with fewer images than a batch'
-run 0 train data "${settings[@]}" --epochs 0 --img-size 96 --experiment large
+run 0 train data "${settings[@]}" --epochs 0 --img-size 96 --crop-mode center --crop-pct 0.5 --experiment large
 err_has 'are enlarged to 96 x 96'
+err_has 'see the centre of a photograph, '
 run 0 train data "${sized[@]}" --epochs 0 --img-size 96 --experiment wide
 ! grep -q enlarged stderr || fail "$command_line: images are said to be enlarged"
 crops=("${settings[@]}" --train-crop-mode rsc --img-scale 40 30 --img-size 24)
