@@ -4,6 +4,12 @@
 #include "engine/kernels/ref/corners.h"
 #include "engine/kernels/ref/list.h"
 
+/* A map that has the result's size is copied: its pixels meet no others. */
+static int corners_of(const int64_t *x, const int64_t *y)
+{
+    return x[0] == y[0] && x[1] == y[1] ? 1 : REF_CORNERS;
+}
+
 /* Writes map i to the channels of y from `first` on. */
 static void place_map(const att_call *call, int i, int64_t first)
 {
@@ -14,7 +20,7 @@ static void place_map(const att_call *call, int i, int64_t first)
         ref_corners_of(x, y, pixel % (y[0] * y[1]), corners);
         for (int64_t c = 0; c < x[2]; c++) {
             double sum = 0;
-            for (int corner = 0; corner < REF_CORNERS; corner++)
+            for (int corner = 0; corner < corners_of(x, y); corner++)
                 sum += corners[corner].share *
                        ref_in(call, i, (pixel / (y[0] * y[1]) * x[0] * x[1] + corners[corner].pixel) * x[2] + c);
             ref_out(call, 0, pixel * y[2] + first + c, sum);
@@ -44,7 +50,7 @@ static void take_channel(const att_call *call, int i, int64_t sample, int64_t c,
     for (int64_t pixel = 0; pixel < y[0] * y[1]; pixel++) {
         ref_corner corners[REF_CORNERS];
         ref_corners_of(x, y, pixel, corners);
-        for (int corner = 0; corner < REF_CORNERS; corner++)
+        for (int corner = 0; corner < corners_of(x, y); corner++)
             sums[corners[corner].pixel] +=
                 corners[corner].share * ref_in(call, 0, (sample * y[0] * y[1] + pixel) * y[2] + from);
     }
