@@ -5,10 +5,10 @@
 needs python3
 
 boxes data
-settings=(--task detect --model resnet18 --layers 1,1,1,1 --width 8 --img-size 32 48 --head-channels 16 --box-channels 32
-    --anchor-size 8 --anchor-samples 32 --box-samples 16 --train-proposals 50 --train-level-proposals 50 --crop-mode keep
-    --train-crop-mode keep --img-scale 48 32 --color-jitter 0 --opt adamw --lr 3e-3 --warmup-epochs 0 -b 4 -j 1
-    --threads 2 --lanes 2 --output output)
+settings=(--task detect --model resnet18 --layers 1,1,1,1 --width 8 --img-size 32 48 --head-channels 16
+    --box-channels 32 --anchor-size 8 --anchor-samples 32 --box-samples 16 --train-proposals 50
+    --train-level-proposals 50 --crop-mode keep --train-crop-mode keep --img-scale 48 32 --color-jitter 0 --opt adamw
+    --lr 3e-3 --warmup-epochs 0 -b 4 -j 1 --threads 2 --lanes 2 --output output)
 
 run 0 train data "${settings[@]}" --epochs 4 --experiment whole
 err_has '16 images, 12 boxes, 4 images without boxes, 2 classes'
