@@ -312,7 +312,8 @@ SCRATCH_TEST(maps_cut_short_while_read_are_reported)
         write_to_be_cut(self);
         assert_int_equal(stat(self->path, &whole), 0);
         CHECK(self->context, att_map_file_open(self->context, self->path, &maps));
-        assert_int_equal(truncate(self->path, whole.st_size - lost), 0);
+        if (lost > 0)
+            assert_int_equal(truncate(self->path, whole.st_size - lost), 0);
         CHECK(self->context, att_json_writer_create(self->context, false, &json));
         att_status status = att_map_file_write(json, &maps, (const int64_t[]){0}, 1);
         assert_int_equal(status == ATT_OK, lost == 0);
