@@ -1,5 +1,6 @@
 #include "metrics.h"
 
+#include <math.h>
 #include <string.h>
 
 bool cli_metric_is_share(const att_metric *metric)
@@ -9,7 +10,9 @@ bool cli_metric_is_share(const att_metric *metric)
 
 char *cli_metric_format(const att_metric *metric, double value, char *text, size_t size)
 {
-    if (cli_metric_is_share(metric))
+    if (isnan(value))
+        snprintf(text, size, "%s -", metric->label);
+    else if (cli_metric_is_share(metric))
         snprintf(text, size, "%s %.2f %%", metric->label, value);
     else
         snprintf(text, size, "%s %.4f", metric->label, value);

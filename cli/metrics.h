@@ -7,7 +7,7 @@
 /* Whether a metric is in per cent; 100 minus the metric is then an error. */
 bool cli_metric_is_share(const att_metric *metric);
 
-/* Writes "top-1 97.00 %" or "loss 0.1234". Returns `text`. */
+/* Writes "top-1 97.00 %", "loss 0.1234", or "loss -" for NaN. Returns `text`. */
 char *cli_metric_format(const att_metric *metric, double value, char *text, size_t size);
 
 /* Prints one line without a newline, metrics in per cent first: "top-1 97.00 %   top-5 100.00 %   loss 0.1234".
