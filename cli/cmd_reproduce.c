@@ -1,5 +1,4 @@
 /* attscope reproduce: the results of four papers, executed and judged. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,8 +141,8 @@ static void print_result(const att_result_info *info, const att_judgement *judge
     cli_print("%s  %s, %s: %s\n", info->name, info->paper, info->place, att_verdict_name(judgement->verdict));
     cli_explain("finding", info->claim);
     cli_explain("scale", info->scale);
-    if (info->price)
-        cli_explain("full scale", info->price);
+    if (info->note)
+        cli_explain("note", info->note);
     for (int i = 0; i < judgement->count; i++)
         print_criterion(&judgement->criteria[i]);
     cli_print("\n");

@@ -57,17 +57,19 @@ static bool has_word(const att_result_step *step, const char *word)
 
 /* --- one command -------------------------------------------------------------------------------------------------- */
 
-static void print_command(const char *const *arguments)
+/* Writes the command as it would be typed, or as much of it as fits. */
+static const char *show_command(const char *const *arguments, char *text, size_t size)
 {
-    for (int i = 0; arguments[i]; i++)
-        cli_print(strchr(arguments[i], ' ') || strchr(arguments[i], '*') ? "%s'%s'" : "%s%s", i ? " " : "  ",
-                  arguments[i]);
-    cli_print("\n");
+    size_t used = 0;
+    for (int i = 0; arguments[i] && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, strpbrk(arguments[i], " *") ? "%s'%s'" : "%s%s",
+                                 i ? " " : "", arguments[i]);
+    return text;
 }
 
 static int execute(cli_app *cli, const result_place *place, const att_result_step *step, const words *w)
 {
-    char texts[ATT_RESULT_ARGUMENTS][CLI_PATH], done[CLI_PATH] = "";
+    char texts[ATT_RESULT_ARGUMENTS][CLI_PATH], done[CLI_PATH] = "", line[2 * CLI_PATH];
     const char *arguments[ATT_RESULT_ARGUMENTS + 2] = {"attscope"};
     bool fits = !step->writes || fill(w, step->writes, done, sizeof done);
     for (int i = 0; fits && i < ATT_RESULT_ARGUMENTS && step->arguments[i]; i++) {
@@ -78,11 +80,12 @@ static int execute(cli_app *cli, const result_place *place, const att_result_ste
         return cli_usage("--output: the path is too long");
     if (*done && cli_exists(done))
         return CLI_OK;
+    show_command(arguments, line, sizeof line);
     if (place->only_print) {
-        print_command(arguments);
+        cli_print("  %s\n", line);
         return CLI_OK;
     }
-    cli_note(cli, "attscope %s %s", arguments[1], arguments[2]);
+    cli_note(cli, "%s", line);
     int code = cli_child(arguments, NULL, NULL);
     return code == CLI_OK || code == CLI_STOPPED
                ? code

@@ -1,6 +1,5 @@
 #include "results_page.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,8 +25,8 @@ static void write_result(FILE *out, const att_result_info *info, const att_judge
 {
     fprintf(out, "\n### %s, %s (`%s`)\n\n**%s** Scale: %s.", info->paper, info->place, info->name, info->claim,
             info->scale);
-    if (info->price)
-        fprintf(out, " Full scale: %s.", info->price);
+    if (info->note)
+        fprintf(out, " Note: %s.", info->note);
     fprintf(out, "\n");
     if (judgement->count == 0)
         return;

@@ -15,8 +15,8 @@
  *   disagrees     it lies entirely on the other side
  *   cannot tell   it contains the bound
  *
- * A figure that has one value, such as the error of a conversion, has no interval; then the value itself is compared. A
- * result agrees if all its criteria do, and disagrees if one of them does, unless its rule is another one.
+ * A figure that no chance decides, such as a number of parameters, has no interval; then the value itself is compared.
+ * A single seed cannot tell. A result agrees if all its criteria do, and disagrees if one of them does.
  */
 #ifndef ATTSCOPE_LAB_RESULTS_H
 #define ATTSCOPE_LAB_RESULTS_H
@@ -70,7 +70,7 @@ typedef struct att_result_info {
     const char *claim; /* what the paper found, one sentence */
     const char *scale; /* the paper's scale, and that of the run */
     const char *run;   /* name of the run; NULL: the result is not run */
-    const char *price; /* what the full result would take, or why it cannot be run; NULL: the run is at full scale */
+    const char *note;  /* what the full result would take, why it is not run, or how to see it; NULL: nothing */
 } att_result_info;
 
 ATT_API int att_result_count(void);
@@ -101,7 +101,6 @@ typedef struct att_judgement {
     att_verdict verdict;
     int count;
     att_judged criteria[ATT_RESULT_CRITERIA]; /* [count]; their texts are static */
-    const char *missing;                      /* for "not run": what is missing, a static text; else NULL */
 } att_judgement;
 
 /* Judges result `index` by the files in the folder `root`/RUN. Errors: ERR_ARGUMENT (there is no such result),

@@ -71,32 +71,38 @@ static double mean_of(const att_result_values *values)
     return sum / values->count;
 }
 
-/* Whether both ends of the interval are on one side: 1 the expected one, -1 the other one, 0 neither. */
+/* low, high: whether these ends of the interval are on the expected side. */
 static att_verdict side(bool low, bool high)
 {
     return low && high ? ATT_VERDICT_AGREES : low || high ? ATT_VERDICT_CANNOT_TELL : ATT_VERDICT_DISAGREES;
 }
 
+/* Whether no chance decides the value, so that it has no interval. */
+static bool is_exact(const att_reading *reading)
+{
+    return !reading->setting && !strstr(reading->file, "{seed}");
+}
+
 static att_verdict judge_interval(const att_criterion *criterion, const att_paired *value, double scale)
 {
-    const bool single = value->count == 1;
-    const double low = single ? value->mean : value->low, high = single ? value->mean : value->high;
+    const bool exact = is_exact(&criterion->value);
+    const double low = exact ? value->mean : value->low, high = exact ? value->mean : value->high;
     const double bound = criterion->bound, reach = bound * scale;
     if (value->count == 0)
         return ATT_VERDICT_NOT_RUN;
+    if (isnan(low)) /* a single seed */
+        return ATT_VERDICT_CANNOT_TELL;
     switch (criterion->expected) {
     case ATT_EXPECT_ABOVE:
         return side(low > bound, high > bound);
     case ATT_EXPECT_BELOW:
         return side(low < bound, high < bound);
     case ATT_EXPECT_WITHIN:
-        return fabs(low) < reach && fabs(high) < reach ? ATT_VERDICT_AGREES
-               : low > reach || high < -reach          ? ATT_VERDICT_DISAGREES
-                                                       : ATT_VERDICT_CANNOT_TELL;
-    case ATT_EXPECT_NOTHING:
         break;
     }
-    return ATT_VERDICT_NONE;
+    return fabs(low) < reach && fabs(high) < reach ? ATT_VERDICT_AGREES
+           : low > reach || high < -reach          ? ATT_VERDICT_DISAGREES
+                                                   : ATT_VERDICT_CANNOT_TELL;
 }
 
 static att_status judge_criterion(const att_result_folder *folder, const att_criterion *criterion, att_judged *judged)
@@ -122,18 +128,13 @@ static int count_of(const att_judgement *judgement, att_verdict verdict)
     return count;
 }
 
-static att_verdict conclude(const att_result *result, const att_judgement *judgement)
+static att_verdict conclude(const att_judgement *judgement)
 {
-    const int judged = judgement->count - count_of(judgement, ATT_VERDICT_NONE),
-              agree = count_of(judgement, ATT_VERDICT_AGREES), disagree = count_of(judgement, ATT_VERDICT_DISAGREES),
-              needed = result->rule == ATT_RULE_MOST ? judged / 2 + 1 : judged,
-              refused = result->rule == ATT_RULE_MOST ? judged / 2 + 1 : 1;
-    if (count_of(judgement, ATT_VERDICT_NOT_RUN) > 0)
-        return ATT_VERDICT_NOT_RUN;
-    return judged == 0           ? ATT_VERDICT_NONE
-           : agree >= needed     ? ATT_VERDICT_AGREES
-           : disagree >= refused ? ATT_VERDICT_DISAGREES
-                                 : ATT_VERDICT_CANNOT_TELL;
+    return judgement->count == 0                              ? ATT_VERDICT_NONE
+           : count_of(judgement, ATT_VERDICT_NOT_RUN) > 0     ? ATT_VERDICT_NOT_RUN
+           : count_of(judgement, ATT_VERDICT_DISAGREES) > 0   ? ATT_VERDICT_DISAGREES
+           : count_of(judgement, ATT_VERDICT_CANNOT_TELL) > 0 ? ATT_VERDICT_CANNOT_TELL
+                                                              : ATT_VERDICT_AGREES;
 }
 
 static att_status judge(const att_result_folder *folder, const att_result *result, att_judgement *judgement)
@@ -141,7 +142,7 @@ static att_status judge(const att_result_folder *folder, const att_result *resul
     for (int i = 0; i < result->count; i++)
         ATT_TRY(judge_criterion(folder, &result->criteria[i], &judgement->criteria[i]));
     judgement->count = result->count;
-    judgement->verdict = conclude(result, judgement);
+    judgement->verdict = conclude(judgement);
     return ATT_OK;
 }
 
@@ -187,7 +188,7 @@ void att_result_write_json(int index, const att_judgement *judgement, att_json_w
     att_json_put_string(writer, "claim", info->claim);
     att_json_put_string(writer, "scale", info->scale);
     att_json_put_string(writer, "run", info->run);
-    att_json_put_string(writer, "price", info->price);
+    att_json_put_string(writer, "note", info->note);
     att_json_put_string(writer, "verdict", att_verdict_name(judgement->verdict));
     att_json_put_array(writer, "criteria");
     for (int i = 0; i < judgement->count; i++)

@@ -27,10 +27,9 @@ typedef struct att_reading {
 } att_reading;
 
 typedef enum att_expected {
-    ATT_EXPECT_ABOVE,  /* value - against > bound */
-    ATT_EXPECT_BELOW,  /* value - against < bound */
-    ATT_EXPECT_WITHIN, /* |value - against| < bound of the mean of `against` */
-    ATT_EXPECT_NOTHING /* shown without a verdict */
+    ATT_EXPECT_ABOVE, /* value - against > bound */
+    ATT_EXPECT_BELOW, /* value - against < bound */
+    ATT_EXPECT_WITHIN /* |value - against| < bound of the mean of `against` */
 } att_expected;
 
 typedef struct att_criterion {
@@ -40,12 +39,8 @@ typedef struct att_criterion {
     double bound;
 } att_criterion;
 
-/* When a result with several criteria agrees. */
-typedef enum att_rule { ATT_RULE_ALL, ATT_RULE_MOST } att_rule;
-
 typedef struct att_result {
     att_result_info info;
-    att_rule rule;
     const att_criterion *criteria; /* [count]; NULL: none, so that there is no verdict */
     int count;
 } att_result;

@@ -14,6 +14,22 @@
 
 enum { ATT_BOX = 4 };
 
+/* The part of a call that one thread computes: the samples begin .. end - 1 of the group. in, data, out: descriptions
+ * and data of the whole group, as in att_problem and att_call; an output that nobody reads is NULL. seed, step,
+ * position: on which random draws depend besides the node; position is the index of the group's first sample among
+ * those of the update. scratch: as many bytes as the operation says, aligned to 8. */
+typedef struct att_box_work {
+    const void *attrs;
+    const att_desc *in;
+    int in_count;
+    const void *const *data;
+    void *const *out;
+    int64_t begin, end;
+    uint64_t seed;
+    int64_t step, position;
+    void *scratch;
+} att_box_work;
+
 /* An input of one sample. */
 typedef struct att_box_numbers {
     const void *data;

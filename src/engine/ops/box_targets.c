@@ -34,7 +34,7 @@ typedef struct sample {
     truth *truths; /* [truth_count], then those of crowds up to row_count */
     int64_t truth_count, row_count;
     pick *picks; /* [samples] */
-    att_box_draws draws;
+    const att_box_work *work;
     int64_t number; /* in the group */
 } sample;
 
@@ -146,8 +146,8 @@ static void sift(pick *heap, int64_t count, int64_t at, pick moved)
  * those before it. */
 static void take_drawn(sample *of, int kind, int64_t most)
 {
-    const uint64_t key = att_random_key(of->draws.seed, (uint64_t)of->draws.step, of->attrs->stream);
-    const uint64_t high = (uint64_t)(of->draws.position + of->number);
+    const uint64_t key = att_random_key(of->work->seed, (uint64_t)of->work->step, of->attrs->stream);
+    const uint64_t high = (uint64_t)(of->work->position + of->number);
     att_philox block = {{0}};
     int64_t found = 0;
     for (int64_t i = 0; i < of->count; i++) {
@@ -219,7 +219,7 @@ static void put_whole(int32_t *to, int64_t i, int32_t value)
 }
 
 /* Divides the scratch memory, whose first part holds `count` candidates. */
-static sample begin_sample(const att_box_sampling_attrs *attrs, int64_t count, int64_t rows, const att_box_draws *draws,
+static sample begin_sample(const att_box_work *work, const att_box_sampling_attrs *attrs, int64_t count, int64_t rows,
                            int64_t number, void *scratch)
 {
     candidate *items = scratch;
@@ -229,7 +229,7 @@ static sample begin_sample(const att_box_sampling_attrs *attrs, int64_t count, i
                     .count = count,
                     .truths = truths,
                     .picks = (pick *)(truths + rows),
-                    .draws = *draws,
+                    .work = work,
                     .number = number};
 }
 
@@ -322,21 +322,23 @@ static void write_anchors(const sample *of, const att_anchor_sample_attrs *attrs
         }
 }
 
-size_t att_anchor_sample_scratch(const att_anchor_sample_attrs *attrs, const att_desc *in)
+size_t att_anchor_sample_scratch(const void *attrs, const att_desc *in, int in_count)
 {
-    return scratch_of(&attrs->sampling, att_anchor_count(attrs), in[0].shape.dims[0]);
+    (void)in_count;
+    const att_anchor_sample_attrs *own = attrs;
+    return scratch_of(&own->sampling, att_anchor_count(own), in[0].shape.dims[0]);
 }
 
-void att_anchor_sample_run(const att_anchor_sample_attrs *attrs, const att_desc *in, const void *const *data,
-                           void *const *out, int64_t begin, int64_t end, const att_box_draws *draws, void *scratch)
+void att_anchor_sample_run(const att_box_work *work)
 {
-    const int64_t count = att_anchor_count(attrs), rows = in[0].shape.dims[0];
-    for (int64_t number = begin; number < end; number++) {
-        sample of = begin_sample(&attrs->sampling, count, rows, draws, number, scratch);
-        read_truths(&of, &in[0], data[0]);
+    const att_anchor_sample_attrs *attrs = work->attrs;
+    const int64_t count = att_anchor_count(attrs), rows = work->in[0].shape.dims[0];
+    for (int64_t number = work->begin; number < work->end; number++) {
+        sample of = begin_sample(work, &attrs->sampling, count, rows, number, work->scratch);
+        read_truths(&of, &work->in[0], work->data[0]);
         match(&of, visit_anchors, attrs);
         take_samples(&of);
-        write_anchors(&of, attrs, in, out);
+        write_anchors(&of, attrs, work->in, work->out);
     }
 }
 
@@ -404,23 +406,26 @@ static int64_t room_of(const att_desc *in)
     return in[PROPOSALS].shape.dims[0] + in[TRUE_BOXES].shape.dims[0];
 }
 
-size_t att_box_sample_scratch(const att_box_sample_attrs *attrs, const att_desc *in)
+size_t att_box_sample_scratch(const void *attrs, const att_desc *in, int in_count)
 {
+    (void)in_count;
+    const att_box_sample_attrs *own = attrs;
     return (size_t)room_of(in) * sizeof(double[ATT_BOX]) +
-           scratch_of(&attrs->sampling, room_of(in), in[TRUE_BOXES].shape.dims[0]);
+           scratch_of(&own->sampling, room_of(in), in[TRUE_BOXES].shape.dims[0]);
 }
 
-void att_box_sample_run(const att_box_sample_attrs *attrs, const att_desc *in, const void *const *data,
-                        void *const *out, int64_t begin, int64_t end, const att_box_draws *draws, void *scratch)
+void att_box_sample_run(const att_box_work *work)
 {
-    double *boxes = scratch;
-    for (int64_t number = begin; number < end; number++) {
-        sample of = begin_sample(&attrs->sampling, room_of(in), in[TRUE_BOXES].shape.dims[0], draws, number,
+    const att_box_sample_attrs *attrs = work->attrs;
+    const att_desc *in = work->in;
+    double *boxes = work->scratch;
+    for (int64_t number = work->begin; number < work->end; number++) {
+        sample of = begin_sample(work, &attrs->sampling, room_of(in), in[TRUE_BOXES].shape.dims[0], number,
                                  boxes + ATT_BOX * room_of(in));
-        read_truths(&of, &in[TRUE_BOXES], data[TRUE_BOXES]);
-        of.count = list_boxes(&of, in, data, boxes);
+        read_truths(&of, &in[TRUE_BOXES], work->data[TRUE_BOXES]);
+        of.count = list_boxes(&of, in, work->data, boxes);
         match(&of, visit_boxes, boxes);
         take_samples(&of);
-        write_boxes(&of, attrs, in[PROPOSALS].dtype == ATT_F64, boxes, out);
+        write_boxes(&of, attrs, in[PROPOSALS].dtype == ATT_F64, boxes, work->out);
     }
 }

@@ -6,7 +6,7 @@
 
 #include <attscope/ops.h>
 
-#include "engine/graph/op.h"
+#include "engine/ops/box_parts.h"
 
 /* att_box_sampling, and the key of the node's random draws. */
 typedef struct att_box_sampling_attrs {
@@ -33,22 +33,13 @@ typedef struct att_box_sample_attrs {
 att_box_sampling_attrs att_box_sampling_of(const att_graph *graph, const att_box_sampling *sampling);
 att_status att_box_sampling_check(const att_infer *infer, const att_box_sampling_attrs *attrs, int true_boxes);
 
-/* What the draws depend on besides the node. position: index of the group's first sample among those of the update. */
-typedef struct att_box_draws {
-    uint64_t seed;
-    int64_t step, position;
-} att_box_draws;
-
 /* The number of anchors. */
 int64_t att_anchor_count(const att_anchor_sample_attrs *attrs);
 
 /* As the functions of ops/boxes.h. */
-void att_anchor_sample_run(const att_anchor_sample_attrs *attrs, const att_desc *in, const void *const *data,
-                           void *const *out, int64_t begin, int64_t end, const att_box_draws *draws, void *scratch);
-size_t att_anchor_sample_scratch(const att_anchor_sample_attrs *attrs, const att_desc *in);
-
-void att_box_sample_run(const att_box_sample_attrs *attrs, const att_desc *in, const void *const *data,
-                        void *const *out, int64_t begin, int64_t end, const att_box_draws *draws, void *scratch);
-size_t att_box_sample_scratch(const att_box_sample_attrs *attrs, const att_desc *in);
+void att_anchor_sample_run(const att_box_work *work);
+size_t att_anchor_sample_scratch(const void *attrs, const att_desc *in, int in_count);
+void att_box_sample_run(const att_box_work *work);
+size_t att_box_sample_scratch(const void *attrs, const att_desc *in, int in_count);
 
 #endif

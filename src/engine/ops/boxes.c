@@ -199,18 +199,23 @@ static int64_t anchors_of(const att_desc *objectness)
     return att_shape_count(objectness->shape);
 }
 
-size_t att_box_proposals_scratch(const att_box_proposals_attrs *attrs, const att_desc *in, int in_count)
+size_t att_box_proposals_scratch(const void *attrs, const att_desc *in, int in_count)
 {
+    const att_box_proposals_attrs *own = attrs;
     int64_t count = 0;
     for (int l = 0; l < in_count / 2; l++)
-        count += at_most(anchors_of(&in[l]), attrs->per_level);
+        count += at_most(anchors_of(&in[l]), own->per_level);
     return (size_t)count * sizeof(candidate);
 }
 
-static void propose(const att_box_proposals_attrs *attrs, const att_desc *in, int in_count, const void *const *data,
-                    void *const *out, int64_t sample, candidate *items)
+static void propose(const att_box_work *work, int64_t sample)
 {
-    const int levels = in_count / 2;
+    const att_box_proposals_attrs *attrs = work->attrs;
+    const att_desc *in = work->in;
+    const void *const *data = work->data;
+    void *const *out = work->out;
+    candidate *items = work->scratch;
+    const int in_count = work->in_count, levels = in_count / 2;
     const bool is_wide = in[0].dtype == ATT_F64;
     const att_box_numbers limits = att_box_numbers_of(&in[in_count - 1], data[in_count - 1], sample);
     const results to = {.boxes = {out[0], is_wide, ATT_BOX * sample * attrs->most},
@@ -236,11 +241,10 @@ static void propose(const att_box_proposals_attrs *attrs, const att_desc *in, in
     write_results(&to, items, suppress(items, count, attrs->overlap, attrs->most));
 }
 
-void att_box_proposals_run(const att_box_proposals_attrs *attrs, const att_desc *in, int in_count,
-                           const void *const *data, void *const *out, int64_t begin, int64_t end, void *scratch)
+void att_box_proposals_run(const att_box_work *work)
 {
-    for (int64_t sample = begin; sample < end; sample++)
-        propose(attrs, in, in_count, data, out, sample, scratch);
+    for (int64_t sample = work->begin; sample < work->end; sample++)
+        propose(work, sample);
 }
 
 /* --- detections --------------------------------------------------------------------------------------------------- */
@@ -326,15 +330,21 @@ static int64_t add_row(const answers *of, int64_t row, candidate *items)
     return count;
 }
 
-size_t att_box_detections_scratch(const att_box_detections_attrs *attrs, const att_desc *in)
+size_t att_box_detections_scratch(const void *attrs, const att_desc *in, int in_count)
 {
+    (void)in_count;
+    const att_box_detections_attrs *own = attrs;
     const int64_t *logits = in[LOGITS].shape.dims;
-    return (size_t)(logits[0] * (most_classes(attrs->score, logits[1] - 1) + 1)) * sizeof(candidate);
+    return (size_t)(logits[0] * (most_classes(own->score, logits[1] - 1) + 1)) * sizeof(candidate);
 }
 
-static void detect(const att_box_detections_attrs *attrs, const att_desc *in, const void *const *data, void *const *out,
-                   int64_t sample, candidate *items)
+static void detect(const att_box_work *work, int64_t sample)
 {
+    const att_box_detections_attrs *attrs = work->attrs;
+    const att_desc *in = work->in;
+    const void *const *data = work->data;
+    void *const *out = work->out;
+    candidate *items = work->scratch;
     const bool is_wide = in[LOGITS].dtype == ATT_F64;
     const answers of = answers_of(attrs, in, data, sample);
     const int64_t rows = at_most(((const int32_t *)data[COUNT])[sample], in[LOGITS].shape.dims[0]);
@@ -355,9 +365,8 @@ static void detect(const att_box_detections_attrs *attrs, const att_desc *in, co
     write_results(&to, items, suppress(items, count, attrs->overlap, attrs->most));
 }
 
-void att_box_detections_run(const att_box_detections_attrs *attrs, const att_desc *in, const void *const *data,
-                            void *const *out, int64_t begin, int64_t end, void *scratch)
+void att_box_detections_run(const att_box_work *work)
 {
-    for (int64_t sample = begin; sample < end; sample++)
-        detect(attrs, in, data, out, sample, scratch);
+    for (int64_t sample = work->begin; sample < work->end; sample++)
+        detect(work, sample);
 }

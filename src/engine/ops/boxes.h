@@ -7,7 +7,7 @@
 
 #include <attscope/ops.h>
 
-#include "engine/graph/op.h"
+#include "engine/ops/box_parts.h"
 
 typedef struct att_box_proposals_attrs {
     double size, overlap, least;
@@ -21,15 +21,10 @@ typedef struct att_box_detections_attrs {
     int32_t background_first, bounded;
 } att_box_detections_attrs;
 
-/* Compute the outputs of the samples begin .. end - 1 of a call. in, out: descriptions and data of the whole group, as
- * in att_problem and att_call; an output that nobody reads is NULL. scratch: as many bytes as the function below says,
- * aligned to 8. */
-void att_box_proposals_run(const att_box_proposals_attrs *attrs, const att_desc *in, int in_count,
-                           const void *const *data, void *const *out, int64_t begin, int64_t end, void *scratch);
-size_t att_box_proposals_scratch(const att_box_proposals_attrs *attrs, const att_desc *in, int in_count);
-
-void att_box_detections_run(const att_box_detections_attrs *attrs, const att_desc *in, const void *const *data,
-                            void *const *out, int64_t begin, int64_t end, void *scratch);
-size_t att_box_detections_scratch(const att_box_detections_attrs *attrs, const att_desc *in);
+/* Compute the outputs of a part of a call, and the bytes of scratch that it needs. */
+void att_box_proposals_run(const att_box_work *work);
+size_t att_box_proposals_scratch(const void *attrs, const att_desc *in, int in_count);
+void att_box_detections_run(const att_box_work *work);
+size_t att_box_detections_scratch(const void *attrs, const att_desc *in, int in_count);
 
 #endif

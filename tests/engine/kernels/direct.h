@@ -87,10 +87,10 @@ static inline void direct_run(const char *op, const void *attrs, int64_t group, 
     free(scratch);
 }
 
-/* Runs an op that needs neither the run nor the position. */
+/* Runs an op that depends neither on the run nor on the position. */
 #define DIRECT(op, attrs, group, out, ...)                            \
     direct_run(op, attrs, group, (const direct_input[]){__VA_ARGS__}, \
-               (int)(sizeof((const direct_input[]){__VA_ARGS__}) / sizeof(direct_input)), out, NULL, 0)
+               (int)(sizeof((const direct_input[]){__VA_ARGS__}) / sizeof(direct_input)), out, &(const att_run){0}, 0)
 
 #define OUTPUTS(...) ((void *[ATT_CASE_OUTPUTS]){__VA_ARGS__})
 

@@ -5,80 +5,38 @@
 #include "engine/kernels/ref/call.h"
 #include "engine/kernels/ref/list.h"
 
-static att_status prepare_proposals(const att_problem *problem, att_prepared *prepared)
-{
-    prepared->scratch_bytes =
-        att_box_proposals_scratch(ATT_ATTRS(problem, box_proposals), problem->in, problem->in_count);
-    return ATT_OK;
-}
-
 /* Parts share the samples. */
-static att_status run_proposals(const att_call *call)
+static att_box_work work_of(const att_call *call)
 {
     const att_problem *problem = call->problem;
-    ref_range share = ref_share(call, problem->group);
-    att_box_proposals_run(ATT_ATTRS(problem, box_proposals), problem->in, problem->in_count, call->in, call->out,
-                          share.begin, share.end, call->scratch);
-    return ATT_OK;
+    const ref_range share = ref_share(call, problem->group);
+    return (att_box_work){.attrs = problem->attrs,
+                          .in = problem->in,
+                          .in_count = problem->in_count,
+                          .data = call->in,
+                          .out = call->out,
+                          .begin = share.begin,
+                          .end = share.end,
+                          .seed = call->run->seed,
+                          .step = call->run->step,
+                          .position = call->position,
+                          .scratch = call->scratch};
 }
 
-static att_status prepare_detections(const att_problem *problem, att_prepared *prepared)
-{
-    prepared->scratch_bytes = att_box_detections_scratch(ATT_ATTRS(problem, box_detections), problem->in);
-    return ATT_OK;
-}
-
-static att_status run_detections(const att_call *call)
-{
-    const att_problem *problem = call->problem;
-    ref_range share = ref_share(call, problem->group);
-    att_box_detections_run(ATT_ATTRS(problem, box_detections), problem->in, call->in, call->out, share.begin, share.end,
-                           call->scratch);
-    return ATT_OK;
-}
-
-static att_box_draws draws_of(const att_call *call)
-{
-    return (att_box_draws){call->run->seed, call->run->step, call->position};
-}
-
-static att_status prepare_anchors(const att_problem *problem, att_prepared *prepared)
-{
-    prepared->scratch_bytes = att_anchor_sample_scratch(ATT_ATTRS(problem, anchor_sample), problem->in);
-    return ATT_OK;
-}
-
-static att_status run_anchors(const att_call *call)
-{
-    const att_problem *problem = call->problem;
-    const att_box_draws draws = draws_of(call);
-    ref_range share = ref_share(call, problem->group);
-    att_anchor_sample_run(ATT_ATTRS(problem, anchor_sample), problem->in, call->in, call->out, share.begin, share.end,
-                          &draws, call->scratch);
-    return ATT_OK;
-}
-
-static att_status prepare_samples(const att_problem *problem, att_prepared *prepared)
-{
-    prepared->scratch_bytes = att_box_sample_scratch(ATT_ATTRS(problem, box_sample), problem->in);
-    return ATT_OK;
-}
-
-static att_status run_samples(const att_call *call)
-{
-    const att_problem *problem = call->problem;
-    const att_box_draws draws = draws_of(call);
-    ref_range share = ref_share(call, problem->group);
-    att_box_sample_run(ATT_ATTRS(problem, box_sample), problem->in, call->in, call->out, share.begin, share.end, &draws,
-                       call->scratch);
-    return ATT_OK;
-}
-
-const att_kernel att_ref_box_proposals = {
-    .op = "box_proposals", .name = "ref", .prepare = prepare_proposals, .run = run_proposals};
-const att_kernel att_ref_box_detections = {
-    .op = "box_detections", .name = "ref", .prepare = prepare_detections, .run = run_detections};
-const att_kernel att_ref_anchor_sample = {
-    .op = "anchor_sample", .name = "ref", .prepare = prepare_anchors, .run = run_anchors};
-const att_kernel att_ref_box_sample = {
-    .op = "box_sample", .name = "ref", .prepare = prepare_samples, .run = run_samples};
+#define BOX_KERNEL(op_)                                                                                \
+    static att_status prepare_##op_(const att_problem *problem, att_prepared *prepared)                \
+    {                                                                                                  \
+        prepared->scratch_bytes = att_##op_##_scratch(problem->attrs, problem->in, problem->in_count); \
+        return ATT_OK;                                                                                 \
+    }                                                                                                  \
+    static att_status run_##op_(const att_call *call)                                                  \
+    {                                                                                                  \
+        const att_box_work work = work_of(call);                                                       \
+        att_##op_##_run(&work);                                                                        \
+        return ATT_OK;                                                                                 \
+    }                                                                                                  \
+    const att_kernel att_ref_##op_ = {.op = #op_, .name = "ref", .prepare = prepare_##op_, .run = run_##op_};
+BOX_KERNEL(box_proposals)
+BOX_KERNEL(box_detections)
+BOX_KERNEL(anchor_sample)
+BOX_KERNEL(box_sample)

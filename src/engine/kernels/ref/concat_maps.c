@@ -14,13 +14,14 @@ static int corners_of(const int64_t *x, const int64_t *y)
 static void place_map(const att_call *call, int i, int64_t first)
 {
     const int64_t *x = call->problem->in[i].shape.dims, *y = call->problem->out[0].shape.dims;
+    const int count = corners_of(x, y);
     ref_range share = ref_share(call, call->problem->group * y[0] * y[1]);
     for (int64_t pixel = share.begin; pixel < share.end; pixel++) {
         ref_corner corners[REF_CORNERS];
         ref_corners_of(x, y, pixel % (y[0] * y[1]), corners);
         for (int64_t c = 0; c < x[2]; c++) {
             double sum = 0;
-            for (int corner = 0; corner < corners_of(x, y); corner++)
+            for (int corner = 0; corner < count; corner++)
                 sum += corners[corner].share *
                        ref_in(call, i, (pixel / (y[0] * y[1]) * x[0] * x[1] + corners[corner].pixel) * x[2] + c);
             ref_out(call, 0, pixel * y[2] + first + c, sum);
@@ -44,13 +45,14 @@ const att_kernel att_ref_concat_maps = {.op = "concat_maps", .name = "ref", .run
 static void take_channel(const att_call *call, int i, int64_t sample, int64_t c, int64_t from)
 {
     const int64_t *x = call->problem->out[i].shape.dims, *y = call->problem->in[0].shape.dims;
+    const int count = corners_of(x, y);
     double *sums = call->scratch;
     for (int64_t pixel = 0; pixel < x[0] * x[1]; pixel++)
         sums[pixel] = 0;
     for (int64_t pixel = 0; pixel < y[0] * y[1]; pixel++) {
         ref_corner corners[REF_CORNERS];
         ref_corners_of(x, y, pixel, corners);
-        for (int corner = 0; corner < corners_of(x, y); corner++)
+        for (int corner = 0; corner < count; corner++)
             sums[corners[corner].pixel] +=
                 corners[corner].share * ref_in(call, 0, (sample * y[0] * y[1] + pixel) * y[2] + from);
     }

@@ -66,7 +66,7 @@ SCRATCH_TEST(tables)
         const att_result_info *info = att_result_at(i);
         assert_ptr_equal(info, &result->info);
         assert_true(info->name && info->paper && info->place && info->claim && info->scale);
-        assert_true(info->run ? run_named(info->run) != NULL : info->price != NULL);
+        assert_true(info->run ? run_named(info->run) != NULL : info->note != NULL);
         assert_in_range(result->count, 0, ATT_RESULT_CRITERIA);
         for (int k = 0; k < i; k++)
             assert_string_not_equal(att_result_at(k)->name, info->name);
@@ -148,6 +148,29 @@ SCRATCH_TEST(intervals)
     judged = judge_skips(self, -4, -5, -6);
     assert_int_equal(judged.verdict, ATT_VERDICT_DISAGREES);
     assert_int_equal(judged.criteria[1].verdict, ATT_VERDICT_AGREES);
+}
+
+SCRATCH_TEST(a_single_seed_cannot_tell)
+{
+    write_stack(self, "skip", 1, 5);
+    write_stack(self, "attention", 1, -5);
+    att_judgement judged = judge(self, "dong-skips");
+    assert_int_equal(judged.criteria[0].value.count, 1);
+    assert_int_equal(judged.verdict, ATT_VERDICT_CANNOT_TELL);
+}
+
+SCRATCH_TEST(values_that_no_chance_decides_are_compared)
+{
+    static const char costs[] =
+        "[{\"with\":[{\"added_param_count\":%d,\"added_infer_flops\":5},{\"added_param_count\":4608},{},"
+        "{\"added_infer_flops\":%d}]}]";
+    char text[256];
+    snprintf(text, sizeof text, costs, 0, 6);
+    write_text(self, "costs", "costs.json", text);
+    assert_int_equal(judge(self, "hyeon-woo-table2").verdict, ATT_VERDICT_AGREES);
+    snprintf(text, sizeof text, costs, 1, 6);
+    write_text(self, "costs", "costs.json", text);
+    assert_int_equal(judge(self, "hyeon-woo-table2").verdict, ATT_VERDICT_DISAGREES);
 }
 
 /* Differences are taken seed by seed: here 1 in each, while the values differ by 10. */
