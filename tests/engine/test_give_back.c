@@ -1,6 +1,7 @@
 /* Weights that are given back when they are packed, and made again when somebody needs them. */
 #include "base/core/memory.h"
 #include "engine/fixture.h"
+#include "engine/session/session.h"
 #include "engine/weights/weights.h"
 
 /* A weight has 256 KiB, in whole pages. */
@@ -132,6 +133,39 @@ TEST(weights_that_are_trained_are_kept)
     assert_false(is_given_back(&it));
     att_gradient_destroy(&gradient);
     free_runner(&it);
+}
+
+enum { SIDE = 4, OUTPUTS = WIDTH / 4, CONVOLVED = (SIDE - 1) * (SIDE - 1) * OUTPUTS };
+
+/* Runs a convolution whose weight is that of the layer, or the same weight alone if there is no layer. */
+static void convolve(bool layer, float *y)
+{
+    static float map[SIDE * SIDE * WIDTH];
+    att_graph *graph = layer ? make_layer(false) : make_graph();
+    att_value weight =
+        layer ? graph->parameters.items[0].value : network_parameter(graph, "weight", att_shape_of(WIDTH, WIDTH), 0.3);
+    att_value x = att_graph_input(graph, "map", ATT_F32, att_shape_of(SIDE, SIDE, WIDTH));
+    weight = att_reshape(graph, weight, att_shape_of(OUTPUTS, WIDTH, 2, 2));
+    att_graph_output(graph, "convolved", att_conv2d(graph, x, weight, ATT_NONE, NULL));
+    runner it = make_runner(graph, att_plan_options_defaults(), 1);
+    for (int i = 0; i < SIDE * SIDE * WIDTH; i++)
+        map[i] = input()[i % (TOKENS * WIDTH)];
+    must(att_session_bind(it.session, "map", map));
+    (void)att_session_bind(it.session, "x", input()); /* an input of the layer */
+    must(att_session_run(it.session, 1));
+    must(att_session_output(it.session, "convolved", 0, 1, y));
+    assert_int_equal(it.session->packs_of[0], layer ? 2 : 1);
+    assert_true(is_given_back(&it));
+    free_runner(&it);
+}
+
+/* The second pack reads the weight after the first one. */
+TEST(weights_that_are_packed_twice_are_given_back_at_the_end)
+{
+    float twice[CONVOLVED], once[CONVOLVED];
+    convolve(true, twice);
+    convolve(false, once);
+    assert_memory_equal(twice, once, sizeof once);
 }
 
 static att_status fail_to_make(void *user, att_weights *weights)

@@ -3,6 +3,7 @@
 
 #include "base/io/scratch.h"
 #include "lab/papers/results/list.h"
+#include "lab/papers/results/values.h"
 
 /* --- the tables --------------------------------------------------------------------------------------------------- */
 
@@ -185,6 +186,31 @@ SCRATCH_TEST(pairs)
     assert_float_equal(judged.criteria[0].value.mean, 1.02, 1e-12);
     write_stack(self, "mlp", 4, 1000); /* no such seed without MLPs */
     assert_int_equal(judge(self, "dong-mlps").criteria[0].value.count, 3);
+}
+
+static double read_value(const scratch *self, const char *figure, const char *less, att_fold fold)
+{
+    const att_reading reading = {.file = "numbers.json", .figure = figure, .less = less, .fold = fold, .limit = 2};
+    att_result_folder folder;
+    att_result_values values;
+    CHECK(self->context, att_result_folder_open(self->context, self->folder, "any", &folder));
+    CHECK(self->context, att_result_values_read(&folder, &reading, &values));
+    att_result_folder_close(&folder);
+    return values.count == 1 ? values.values[0] : NAN;
+}
+
+SCRATCH_TEST(paths_name_members_and_elements)
+{
+    write_text(self, "any", "numbers.json", "{\"rows\":[{\"x\":9,\"y\":1},{\"x\":1,\"y\":1},{\"x\":3,\"y\":5}]}");
+    assert_float_equal(read_value(self, "rows.0.x", NULL, ATT_FOLD_MEAN), 9, 0);
+    assert_float_equal(read_value(self, "rows.1-.x", NULL, ATT_FOLD_MEAN), 2, 0);
+    assert_float_equal(read_value(self, "rows.*.x", NULL, ATT_FOLD_MAX), 9, 0);
+    assert_float_equal(read_value(self, "rows.1-.x", NULL, ATT_FOLD_PEAK), 1.5, 0);
+    assert_float_equal(read_value(self, "rows.1-.x", NULL, ATT_FOLD_SHARE), 0.5, 0);
+    assert_float_equal(read_value(self, "rows.*.x", NULL, ATT_FOLD_SLOPE), -3, 1e-12);
+    assert_float_equal(read_value(self, "rows.*.x", "rows.*.y", ATT_FOLD_MAX), 8, 0);
+    assert_true(isnan(read_value(self, "rows.*.x", "rows.1-.y", ATT_FOLD_MAX)));
+    assert_true(isnan(read_value(self, "rows.*.z", NULL, ATT_FOLD_MEAN)));
 }
 
 /* --- sweeps ------------------------------------------------------------------------------------------------------- */
