@@ -388,7 +388,7 @@ static const att_op_case transpose_cases[] = {
      IN(DRAWN(ATT_SAMPLE, 1e4, 0, 3, 4, 18), SHARED(18, 19, 2, 2), SHARED(19), ABSENT, NO_NORM)},
     {.name = "neck_small",
      PLAIN(2, 0, 1, 1),
-     IN(SAMPLE(32, 32, 384), WEIGHTS(384, 384, 2, 2), SHARED(384), ABSENT, NO_NORM),
+     IN(SAMPLE(16, 16, 384), WEIGHTS(384, 384, 2, 2), SHARED(384), ABSENT, NO_NORM),
      .bench = true},
     {.name = "decoder",
      NORM_RELU(2, 1, 1, 1),

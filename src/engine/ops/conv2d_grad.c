@@ -198,7 +198,7 @@ static const att_op_case weight_grad_cases[] = {
     {.name = "resnet164_8", KERNEL(1, 1, 1, 1, 3, 3), IN(SAMPLE(8, 8, 64), SAMPLE(8, 8, 64)), .bench = true},
     {.name = "resnet50_28", KERNEL(1, 1, 1, 1, 3, 3), IN(SAMPLE(28, 28, 128), SAMPLE(28, 28, 128)), .bench = true},
     {.name = "cbam_32", KERNEL(1, 3, 1, 1, 7, 7), IN(SAMPLE(32, 32, 1), SAMPLE(32, 32, 2)), .bench = true},
-    {.name = "neck_small", KERNEL(2, 0, 1, 1, 2, 2), IN(SAMPLE(32, 32, 384), SAMPLE(64, 64, 384)), .bench = true},
+    {.name = "neck_small", KERNEL(2, 0, 1, 1, 2, 2), IN(SAMPLE(16, 16, 384), SAMPLE(32, 32, 384)), .bench = true},
     {.name = "resnet50_7", KERNEL(1, 1, 1, 1, 3, 3), IN(SAMPLE(7, 7, 512), SAMPLE(7, 7, 512)), .bench = true},
 };
 

@@ -181,7 +181,7 @@ static const att_op_case weight_grad_cases[] = {
     {.name = "tiny_fc1", IN(SAMPLE(197, 768), SAMPLE(197, 192)), .bench = true},
     {.name = "tiny_fc2", IN(SAMPLE(197, 192), SAMPLE(197, 768)), .bench = true},
     {.name = "small_fc1", IN(SAMPLE(197, 1536), SAMPLE(197, 384)), .bench = true},
-    {.name = "nine_heads", IN(SAMPLE(768, 400), SAMPLE(768, 3600)), .bench = true},
+    {.name = "nine_heads", IN(SAMPLE(256, 400), SAMPLE(256, 3600)), .bench = true},
 };
 
 const att_op att_op_linear_weight_grad = {
