@@ -4,11 +4,12 @@
 
 #include "cells.h"
 #include "flags.h"
+#include "result_source.h"
 #include "result_steps.h"
 #include "results_page.h"
 
 typedef struct settings {
-    const char *root, *page;
+    const char *root, *records, *page;
     att_texts data; /* "NAME=PATH" each */
     bool commands;
     cli_output output;
@@ -20,6 +21,9 @@ static const att_flag options[] = {
      ATT_FLAG_AT(settings, data)},
     {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .start = "output/results", .help = "folder of the runs",
      ATT_FLAG_AT(settings, root)},
+    {"records", .kind = ATT_FLAG_TEXT, .value = "FOLDER",
+     .help = "folder of the records, small files with the figures of finished runs (default: that of the runs)",
+     ATT_FLAG_AT(settings, records)},
     {"commands", .kind = ATT_FLAG_SWITCH, .help = "print the commands that are left, and execute none",
      ATT_FLAG_AT(settings, commands)},
     {"page", .kind = ATT_FLAG_TEXT, .value = "FILE",
@@ -79,18 +83,43 @@ static bool needs(const bool *results, const att_result_run *run)
     return false;
 }
 
+static const char *records_of(const settings *s)
+{
+    return s->records ? s->records : s->root;
+}
+
+/* Executes what is left of run `index`, and writes its record. */
+static int execute_run(cli_app *cli, const settings *s, int index)
+{
+    const att_result_run *run = att_result_run_at(index);
+    const result_place place = {s->root, run->data ? data_of(s, run->data) : NULL, s->commands};
+    att_result_source source = {.seconds = 0};
+    if (run->data && !place.data)
+        return cli_usage("the run %s needs %s: give its place by --data %s=PATH", run->name, run->data, run->data);
+    cli_note(cli, "%s: %s, about %.3g hours of two cores from the start", run->name, run->about, run->hours);
+    int code = result_run(cli, run, &place, &source.seconds);
+    if (code != CLI_OK || s->commands)
+        return code;
+    result_source_describe(&source);
+    return cli_check(cli, att_result_record_write(cli->context, s->root, index, &source, records_of(s)));
+}
+
 static int execute(cli_app *cli, const settings *s, const bool *results)
 {
     int code = CLI_OK;
     for (int i = 0; code == CLI_OK && i < att_result_run_count(); i++) {
-        const att_result_run *run = att_result_run_at(i);
-        const result_place place = {s->root, run->data ? data_of(s, run->data) : NULL, s->commands};
-        if (!needs(results, run))
+        const char *name = att_result_run_at(i)->name;
+        att_result_record record;
+        if (!needs(results, att_result_run_at(i)))
             continue;
-        if (run->data && !place.data)
-            return cli_usage("the run %s needs %s: give its place by --data %s=PATH", run->name, run->data, run->data);
-        cli_note(cli, "%s: %s, about %.3g hours of two cores from the start", run->name, run->about, run->hours);
-        code = result_run(cli, run, &place);
+        code = cli_check(cli, att_result_record_read(cli->context, records_of(s), i, &record));
+        if (code != CLI_OK)
+            return code;
+        if (record.state == ATT_RECORD_CURRENT)
+            cli_note(cli, "%s: recorded on %s; to repeat the run, remove %s/%s.json", name, record.source.date,
+                     records_of(s), name);
+        else
+            code = execute_run(cli, s, i);
     }
     return code;
 }
@@ -123,7 +152,7 @@ static void print_list(const att_judgement *judgements)
         cli_left(info->name, 20);
         cli_left(att_verdict_name(judgements[i].verdict), 11);
         cli_left(info->run ? info->run : "-", 11);
-        cli_print("  %s\n", info->claim);
+        cli_print("  %s%s\n", judgements[i].outdated ? "(outdated) " : "", info->claim);
     }
     cli_print("\nattscope reproduce NAME runs what a result lacks, and prints its figures.\n");
 }
@@ -138,7 +167,8 @@ static void print_criterion(const att_judged *judged)
 
 static void print_result(const att_result_info *info, const att_judgement *judgement)
 {
-    cli_print("%s  %s, %s: %s\n", info->name, info->paper, info->place, att_verdict_name(judgement->verdict));
+    cli_print("%s  %s, %s: %s%s\n", info->name, info->paper, info->place, att_verdict_name(judgement->verdict),
+              judgement->outdated ? " (outdated)" : "");
     cli_explain("finding", info->claim);
     cli_explain("scale", info->scale);
     if (info->note)
@@ -150,11 +180,11 @@ static void print_result(const att_result_info *info, const att_judgement *judge
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
-static int judge_all(cli_app *cli, const char *root, att_judgement *judgements)
+static int judge_all(cli_app *cli, const char *records, att_judgement *judgements)
 {
     int code = CLI_OK;
     for (int i = 0; code == CLI_OK && i < att_result_count(); i++)
-        code = cli_check(cli, att_result_judge(cli->context, root, i, &judgements[i]));
+        code = cli_check(cli, att_result_judge(cli->context, records, i, &judgements[i]));
     return code;
 }
 
@@ -175,7 +205,7 @@ static int write_json(cli_app *cli, const char *path, const att_judgement *judge
 
 static int show(cli_app *cli, const settings *s, const bool *chosen, bool listed, att_judgement *judgements)
 {
-    int code = judge_all(cli, s->root, judgements);
+    int code = judge_all(cli, records_of(s), judgements);
     if (code != CLI_OK)
         return code;
     if (cli_prints(s->output.json) && cli_prints(s->page)) {
@@ -186,7 +216,7 @@ static int show(cli_app *cli, const settings *s, const bool *chosen, bool listed
                 print_result(att_result_at(i), &judgements[i]);
     }
     if (s->page)
-        code = results_page_write(cli, s->page, judgements);
+        code = results_page_write(cli, s->page, records_of(s), judgements);
     return write_json(cli, s->output.json, judgements, chosen, code);
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <attscope/file.h>
 
@@ -11,8 +12,9 @@
 /* What the words in braces of a command stand for. */
 typedef struct words {
     const char *root, *data, *each;
-    char run[CLI_PATH], recipe[CLI_PATH];
-    int seed; /* 0: none */
+    char run[CLI_PATH], recipe[CLI_PATH], time[CLI_PATH];
+    int seed;       /* 0: none */
+    double seconds; /* that all commands took so far */
 } words;
 
 static const char *value_of(const words *w, const char *word, size_t length, char seed[16])
@@ -67,7 +69,38 @@ static const char *show_command(const char *const *arguments, char *text, size_t
     return text;
 }
 
-static int execute(cli_app *cli, const result_place *place, const att_result_step *step, const words *w)
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* The file {run}/seconds has the time of all commands so far, so that it survives the end of this process. */
+static double read_seconds(const words *w)
+{
+    double seconds = 0;
+    FILE *file = fopen(w->time, "r");
+    if (file && fscanf(file, "%lf", &seconds) != 1)
+        seconds = 0;
+    if (file)
+        fclose(file);
+    return seconds;
+}
+
+/* Runs the command in a child process, and adds its time. Returns the child's exit code. */
+static int run_child(cli_app *cli, const char *const *arguments, words *w)
+{
+    char text[32];
+    const double begin = now();
+    const int code = cli_child(arguments, NULL, NULL);
+    w->seconds += now() - begin;
+    snprintf(text, sizeof text, "%.1f\n", w->seconds);
+    const int written = cli_file_write(cli, w->time, text, strlen(text));
+    return code == CLI_OK ? written : code;
+}
+
+static int execute(cli_app *cli, const result_place *place, const att_result_step *step, words *w)
 {
     char texts[ATT_RESULT_ARGUMENTS][CLI_PATH], done[CLI_PATH] = "", line[2 * CLI_PATH];
     const char *arguments[ATT_RESULT_ARGUMENTS + 2] = {"attscope"};
@@ -86,7 +119,7 @@ static int execute(cli_app *cli, const result_place *place, const att_result_ste
         return CLI_OK;
     }
     cli_note(cli, "%s", line);
-    int code = cli_child(arguments, NULL, NULL);
+    const int code = run_child(cli, arguments, w);
     return code == CLI_OK || code == CLI_STOPPED
                ? code
                : cli_failure("attscope %s failed; the same command continues here", arguments[1]);
@@ -130,17 +163,20 @@ static int execute_step(cli_app *cli, const result_place *place, const att_resul
     return code;
 }
 
-int result_run(cli_app *cli, const att_result_run *run, const result_place *place)
+int result_run(cli_app *cli, const att_result_run *run, const result_place *place, double *seconds)
 {
     words w = {.root = place->root, .data = place->data};
     cli_join(place->root, run->name, w.run, sizeof w.run);
     cli_join(w.run, "recipe.yaml", w.recipe, sizeof w.recipe);
-    int code = *w.recipe ? CLI_OK : cli_usage("--output: the path is too long");
+    cli_join(w.run, "seconds", w.time, sizeof w.time);
+    w.seconds = read_seconds(&w);
+    int code = *w.recipe && *w.time ? CLI_OK : cli_usage("--output: the path is too long");
     if (code == CLI_OK && !place->only_print)
         code = cli_check(cli, att_file_make_folders(cli->context, w.run));
     if (code == CLI_OK && !place->only_print && run->recipe)
         code = cli_file_write(cli, w.recipe, run->recipe, strlen(run->recipe));
     for (int i = 0; code == CLI_OK && i < ATT_RESULT_STEPS && run->steps[i].arguments[0]; i++)
         code = execute_step(cli, place, &run->steps[i], &w);
+    *seconds = w.seconds;
     return code;
 }

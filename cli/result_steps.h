@@ -10,7 +10,8 @@ typedef struct result_place {
     bool only_print;  /* print the commands that are left, and execute none */
 } result_place;
 
-/* Executes the commands that are left, in order. The first that fails ends the run. Returns CLI_OK or an exit code. */
-int result_run(cli_app *cli, const att_result_run *run, const result_place *place);
+/* Executes the commands that are left, in order. The first that fails ends the run. *seconds: how long all commands of
+ * the run took together, those of earlier calls included. Returns CLI_OK or an exit code. */
+int result_run(cli_app *cli, const att_result_run *run, const result_place *place, double *seconds);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cells.h"
+#include "result_source.h"
 
 static const char *const intro =
     "# Published results\n\n"
@@ -25,6 +26,8 @@ static void write_result(FILE *out, const att_result_info *info, const att_judge
 {
     fprintf(out, "\n### %s, %s (`%s`)\n\n**%s** Scale: %s.", info->paper, info->place, info->name, info->claim,
             info->scale);
+    if (info->run)
+        fprintf(out, " Run: `%s`%s.", info->run, judgement->outdated ? ", outdated" : "");
     if (info->note)
         fprintf(out, " Note: %s.", info->note);
     fprintf(out, "\n");
@@ -48,7 +51,37 @@ static void write_group(FILE *out, const char *title, att_verdict verdict, const
     }
 }
 
-int results_page_write(cli_app *cli, const char *path, const att_judgement *judgements)
+/* --- the runs ----------------------------------------------------------------------------------------------------- */
+
+static void write_run(FILE *out, const att_result_run *run, const att_result_record *record)
+{
+    const att_result_source *source = &record->source;
+    fprintf(out, "| `%s` | %s | %.3g h | ", run->name, run->about, run->hours);
+    if (record->state == ATT_RECORD_MISSING)
+        fprintf(out, "- | - | - |\n");
+    else
+        fprintf(out, "%s%s | %.3g h | %s, attscope %s |\n", source->date, result_record_note(record->state),
+                source->seconds / 3600, source->machine, source->version);
+}
+
+static int write_runs(cli_app *cli, FILE *out, const char *records)
+{
+    int code = CLI_OK;
+    fprintf(out,
+            "\n## Runs\n\n| run | what it is | estimated | recorded | took | by |\n| --- | --- | --- | --- | --- "
+            "| --- |\n");
+    for (int i = 0; code == CLI_OK && i < att_result_run_count(); i++) {
+        att_result_record record;
+        code = cli_check(cli, att_result_record_read(cli->context, records, i, &record));
+        if (code == CLI_OK)
+            write_run(out, att_result_run_at(i), &record);
+    }
+    return code;
+}
+
+/* --- the page ----------------------------------------------------------------------------------------------------- */
+
+int results_page_write(cli_app *cli, const char *path, const char *records, const att_judgement *judgements)
 {
     static const struct {
         att_verdict verdict;
@@ -66,8 +99,11 @@ int results_page_write(cli_app *cli, const char *path, const att_judgement *judg
     fputs(intro, out);
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         write_group(out, groups[i].title, groups[i].verdict, judgements);
-    const bool written = fclose(out) == 0;
-    int code = written ? cli_file_write(cli, path, text, size) : cli_failure("out of memory");
+    int code = write_runs(cli, out, records);
+    if (fclose(out) != 0 && code == CLI_OK)
+        code = cli_failure("out of memory");
+    if (code == CLI_OK)
+        code = cli_file_write(cli, path, text, size);
     free(text);
     return code;
 }

@@ -24,6 +24,25 @@ run 0 reproduce costs --output out
 run 0 reproduce --output out --page page.md
 grep -q '^## Not run' page.md || fail "$command_line: the page lacks the results that were not run"
 
+# The record is enough, wherever it lies, until the run has other commands.
+mkdir records
+mv out/costs.json records
+rm -r out
+run 0 reproduce costs --output out --records records
+err_has 'costs: recorded on 20'
+out_has 'hyeon-woo-table2'
+[ ! -e out ] || fail "$command_line: a run that is recorded was executed"
+sed -i 's/vit_small/vit_tiny/' records/costs.json
+run 0 reproduce --records records --page -
+out_has '(outdated: the run has other commands or another recipe now)'
+out_has '## Disagree'
+out_has 'Run: `costs`, outdated.'
+run 0 reproduce costs --output out --records records
+err_has 'attscope models'
+echo '{' >records/costs.json
+run 1 reproduce --records records
+err_has 'records/costs.json'
+
 usage 'there is no result "huang-tabel1"; did you mean "huang-table1"?' reproduce huang-tabel1
 usage 'the run modules needs cifar10: give its place by --data cifar10=PATH' reproduce modules --output out
 usage '--data cifar=x: expected cifar10=PATH or fashion-mnist=PATH' reproduce modules --data cifar=x

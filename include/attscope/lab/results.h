@@ -5,9 +5,10 @@
  *   Dong et al., ICML 2021                  rank collapse
  *   Hyeon-Woo et al., ICCV 2023             uniform attention
  *
- * A *run* is a list of commands of attscope, such as a sweep and evaluations of its networks, and the folder with the
- * files that they leave. A *result* is a finding of a paper with criteria on the figures of one run. Several results
- * share a run. The library judges results from the files; `attscope reproduce` executes the commands.
+ * A *run* is a list of commands of attscope, such as a sweep and evaluations of its networks. A *result* is a finding
+ * of a paper with criteria on the figures of one run. Several results share a run. `attscope reproduce` executes the
+ * commands; the library then takes the figures from their files into the run's *record*, a small file on which the
+ * results are judged, and which can be kept where the files of the run cannot.
  *
  * A criterion compares figures over the seeds of a sweep with the expectation that follows from the finding:
  *
@@ -61,6 +62,48 @@ ATT_API ATT_MUST_CHECK att_status att_result_visit_folders(att_context *context,
                                                            att_status (*visit)(void *user, const char *folder),
                                                            void *user);
 
+/* --- records ------------------------------------------------------------------------------------------------------
+ *
+ * The record of a run is the file RUN.json in a folder of records, an object with
+ *
+ *   run, version, date, machine, seconds   of which run, and the members of att_result_source
+ *   commands, recipe                       what was executed: arrays of texts, the recipe's lines without comments
+ *   figures                                an object with the figures that criteria read. A figure is an object with a
+ *                                          number for each seed; seed 0 if no chance decides it
+ */
+
+/* By what, when and where a run was executed. */
+typedef struct att_result_source {
+    char version[16];  /* of attscope */
+    char date[16];     /* "2026-11-30" */
+    char machine[128]; /* "AMD EPYC 7763, 2 processors" */
+    double seconds;    /* that its commands took together */
+} att_result_source;
+
+typedef enum att_record_state {
+    ATT_RECORD_MISSING,
+    ATT_RECORD_OUTDATED,   /* of other commands, or of another recipe, than the run has in this version */
+    ATT_RECORD_INCOMPLETE, /* lacks figures that criteria of this version read */
+    ATT_RECORD_CURRENT
+} att_record_state;
+
+typedef struct att_result_record {
+    att_record_state state;
+    att_result_source source; /* all zero if the record is missing */
+} att_result_record;
+
+/* Writes the record of run `run` (0..count-1) from the files in the folder `root`/RUN, and makes the folder `records`
+ * if it is missing. Errors: ERR_NOT_FOUND (a figure that a criterion reads is missing; the message names it),
+ * ERR_ARGUMENT (there is no such run), ERR_FORMAT (a damaged file), ERR_IO, ERR_MEMORY. After a failure the old record
+ * is unchanged.
+ */
+ATT_API ATT_MUST_CHECK att_status att_result_record_write(att_context *context, const char *root, int run,
+                                                          const att_result_source *source, const char *records);
+
+/* Describes the record of a run in the folder `records`. Errors: ERR_ARGUMENT, ERR_FORMAT, ERR_IO, ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_result_record_read(att_context *context, const char *records, int run,
+                                                         att_result_record *record);
+
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
 typedef struct att_result_info {
@@ -78,7 +121,7 @@ ATT_API int att_result_count(void);
 ATT_API const att_result_info *att_result_at(int index);
 
 typedef enum att_verdict {
-    ATT_VERDICT_NOT_RUN, /* files are missing, or the result is not run */
+    ATT_VERDICT_NOT_RUN, /* the record lacks a figure, or is missing, or the result is not run */
     ATT_VERDICT_AGREES,
     ATT_VERDICT_DISAGREES,
     ATT_VERDICT_CANNOT_TELL,
@@ -99,16 +142,18 @@ enum { ATT_RESULT_CRITERIA = 24 };
 
 typedef struct att_judgement {
     att_verdict verdict;
+    bool outdated; /* the record is ATT_RECORD_OUTDATED */
     int count;
     att_judged criteria[ATT_RESULT_CRITERIA]; /* [count]; their texts are static */
 } att_judgement;
 
-/* Judges result `index` by the files in the folder `root`/RUN. Errors: ERR_ARGUMENT (there is no such result),
- * ERR_FORMAT (a damaged file; the message names it), ERR_IO, ERR_MEMORY. */
-ATT_API ATT_MUST_CHECK att_status att_result_judge(att_context *context, const char *root, int index,
+/* Judges result `index` by the record of its run in the folder `records`, also if that is outdated. Errors:
+ * ERR_ARGUMENT (there is no such result), ERR_FORMAT (a damaged record), ERR_IO, ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_result_judge(att_context *context, const char *records, int index,
                                                    att_judgement *judgement);
 
-/* Writes the members of the JSON object that is open: name, paper, place, claim, scale, run, verdict, criteria. */
+/* Writes the members of the JSON object that is open: name, paper, place, claim, scale, run, note, verdict, outdated,
+ * criteria. */
 ATT_API void att_result_write_json(int index, const att_judgement *judgement, att_json_writer *writer);
 
 #ifdef __cplusplus

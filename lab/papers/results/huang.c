@@ -62,11 +62,11 @@ static const att_criterion few_steps[] = {FEW("none"), FEW("se"), FEW("eca"), FE
 static const att_criterion correlation[] = {
     {.says = "Kendall's tau-b of TNS (attention) and top-1 over the runs",
      .expects = "above 0",
-     .value = {.file = "sweep.json", .figure = "correlations.0.runs.kendall.value"},
+     .value = {.file = "sweep.json", .figure = "correlations.0.kendall.value"},
      .expected = ATT_EXPECT_ABOVE},
     {.says = "its p, by permutations of whole settings",
      .expects = "below 0.05",
-     .value = {.file = "sweep.json", .figure = "correlations.0.runs.kendall.p"},
+     .value = {.file = "sweep.json", .figure = "correlations.0.kendall.p"},
      .expected = ATT_EXPECT_BELOW,
      .bound = 0.05},
 };

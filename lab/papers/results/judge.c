@@ -3,7 +3,7 @@
 
 #include "base/core/error.h"
 #include "lab/papers/results/list.h"
-#include "lab/papers/results/values.h"
+#include "lab/papers/results/record.h"
 #include "lab/report/paired.h"
 
 /* --- the lists ---------------------------------------------------------------------------------------------------- */
@@ -88,9 +88,7 @@ static att_verdict judge_interval(const att_criterion *criterion, const att_pair
     const bool exact = is_exact(&criterion->value);
     const double low = exact ? value->mean : value->low, high = exact ? value->mean : value->high;
     const double bound = criterion->bound, reach = bound * scale;
-    if (value->count == 0)
-        return ATT_VERDICT_NOT_RUN;
-    if (isnan(low)) /* a single seed */
+    if (isnan(low)) /* a single seed, or none with a number */
         return ATT_VERDICT_CANNOT_TELL;
     switch (criterion->expected) {
     case ATT_EXPECT_ABOVE:
@@ -105,16 +103,19 @@ static att_verdict judge_interval(const att_criterion *criterion, const att_pair
                                                    : ATT_VERDICT_CANNOT_TELL;
 }
 
-static att_status judge_criterion(const att_result_folder *folder, const att_criterion *criterion, att_judged *judged)
+static att_status judge_criterion(att_context *context, const json_t *record, const att_criterion *criterion,
+                                  att_judged *judged)
 {
     const bool paired = criterion->against.figure != NULL;
     att_result_values value = {.count = 0}, against = {.count = 0};
-    ATT_TRY(att_result_values_read(folder, &criterion->value, &value));
+    ATT_TRY(att_record_values(context, record, &criterion->value, &value));
     if (paired)
-        ATT_TRY(att_result_values_read(folder, &criterion->against, &against));
+        ATT_TRY(att_record_values(context, record, &criterion->against, &against));
     *judged = (att_judged){
         .says = criterion->says, .expects = criterion->expects, .value = compare(&value, &against, paired)};
-    judged->verdict = judge_interval(criterion, &judged->value, paired ? fabs(mean_of(&against)) : 1);
+    judged->verdict = !value.found || (paired && !against.found)
+                          ? ATT_VERDICT_NOT_RUN
+                          : judge_interval(criterion, &judged->value, paired ? fabs(mean_of(&against)) : 1);
     return ATT_OK;
 }
 
@@ -137,28 +138,28 @@ static att_verdict conclude(const att_judgement *judgement)
                                                               : ATT_VERDICT_AGREES;
 }
 
-static att_status judge(const att_result_folder *folder, const att_result *result, att_judgement *judgement)
+static att_status judge(att_context *context, const json_t *record, const att_result *result, att_judgement *judgement)
 {
     for (int i = 0; i < result->count; i++)
-        ATT_TRY(judge_criterion(folder, &result->criteria[i], &judgement->criteria[i]));
+        ATT_TRY(judge_criterion(context, record, &result->criteria[i], &judgement->criteria[i]));
     judgement->count = result->count;
     judgement->verdict = conclude(judgement);
     return ATT_OK;
 }
 
-att_status att_result_judge(att_context *context, const char *root, int index, att_judgement *judgement)
+att_status att_result_judge(att_context *context, const char *records, int index, att_judgement *judgement)
 {
     const att_result *result = att_result_find(index);
-    att_result_folder folder = {.context = context};
+    json_t *record = NULL;
     *judgement = (att_judgement){.verdict = ATT_VERDICT_NOT_RUN};
-    if (!result || !root)
+    if (!result || !records)
         return att_fail(context, ATT_ERR_ARGUMENT, "there is no result %d, or no folder is given", index);
     if (!result->info.run)
         return ATT_OK;
-    att_status status = att_result_folder_open(context, root, result->info.run, &folder);
-    if (status == ATT_OK)
-        status = judge(&folder, result, judgement);
-    att_result_folder_close(&folder);
+    ATT_TRY(att_record_open(context, records, result->info.run, &record));
+    judgement->outdated = record && !att_record_is_of(record, att_result_run_find(result->info.run));
+    att_status status = judge(context, record, result, judgement);
+    json_decref(record);
     return status;
 }
 
@@ -190,6 +191,7 @@ void att_result_write_json(int index, const att_judgement *judgement, att_json_w
     att_json_put_string(writer, "run", info->run);
     att_json_put_string(writer, "note", info->note);
     att_json_put_string(writer, "verdict", att_verdict_name(judgement->verdict));
+    att_json_put_bool(writer, "outdated", judgement->outdated);
     att_json_put_array(writer, "criteria");
     for (int i = 0; i < judgement->count; i++)
         write_criterion(&judgement->criteria[i], writer);

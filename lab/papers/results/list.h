@@ -17,4 +17,7 @@ ATT_RESULTS_LIST(ATT_RESULTS_DECLARE)
 /* Returns result `index` over all tables; NULL for other numbers. */
 const att_result *att_result_find(int index);
 
+/* Returns the run with this name; NULL if there is none. */
+const att_result_run *att_result_run_find(const char *name);
+
 #endif

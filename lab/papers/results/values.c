@@ -120,14 +120,15 @@ static bool names_element(const char *component, size_t index)
     return strcmp(component, "*") == 0 || (end != component && (*end == '-' ? index >= first : index == first));
 }
 
-/* Adds what a path such as "layers.*.residual" names: members of objects and elements of arrays. */
+/* Adds what a path such as "layers.*.residual" names: members of objects and elements of arrays; NaN for null. */
 static bool add_members(const json_t *value, const char *path, numbers *n)
 {
     char name[COMPONENT];
     const size_t length = strcspn(path, ".");
     const char *rest = path[length] ? path + length + 1 : path + length;
     if (*path == '\0')
-        return !json_is_number(value) || add_number(n, json_number_value(value));
+        return json_is_null(value) ? add_number(n, NAN)
+                                   : !json_is_number(value) || add_number(n, json_number_value(value));
     snprintf(name, sizeof name, "%.*s", (int)length, path);
     if (json_is_object(value))
         return add_members(json_object_get(value, name), rest, n);
@@ -233,6 +234,7 @@ static double fold(const att_reading *reading, const numbers *n)
 static void add_value(const att_reading *reading, const numbers *n, uint64_t seed, att_result_values *values)
 {
     const double value = fold(reading, n);
+    values->found = values->found || n->count > 0;
     if (!isfinite(value) || values->count == ATT_SWEEP_MOST_RUNS)
         return;
     values->seeds[values->count] = seed;
@@ -281,7 +283,7 @@ att_status att_result_values_read(const att_result_folder *folder, const att_rea
 {
     const att_sweep_run *members = folder->sweep.runs;
     att_context *context = folder->context;
-    values->count = 0;
+    *values = (att_result_values){.count = 0};
     if (!reading->setting)
         return read_files(folder, reading, values);
     for (int i = 0; folder->is_sweep && i < folder->sweep.count; i++) {

@@ -22,11 +22,12 @@ void att_result_folder_close(att_result_folder *folder);
 /* One number for each seed, ordered as in the sweep; a single one with seed 0 of a file that has no seed in its name.
  */
 typedef struct att_result_values {
+    bool found; /* the figure is there, whether or not its numbers are finite */
     int count;
     uint64_t seeds[ATT_SWEEP_MOST_RUNS];
     double values[ATT_SWEEP_MOST_RUNS];
 } att_result_values;
-/* Runs without the figure are left out. Errors: ERR_FORMAT, ERR_IO, ERR_MEMORY. */
+/* Runs without the figure, or with NaN, are left out. Errors: ERR_FORMAT, ERR_IO, ERR_MEMORY. */
 att_status att_result_values_read(const att_result_folder *folder, const att_reading *reading,
                                   att_result_values *values);
 

@@ -106,31 +106,33 @@ static void write_text(const scratch *self, const char *folder, const char *name
     assert_int_equal(fclose(file), 0);
 }
 
-/* A stack of six layers whose last residual is e^ln. */
-static void write_stack(const scratch *self, const char *kind, int seed, double ln)
+/* Writes the record of a run with these figures. */
+static void write_record(const scratch *self, const char *run, const char *figures)
 {
-    char name[64], text[1024];
-    snprintf(name, sizeof name, "%s-%d.json", kind, seed);
-    snprintf(text, sizeof text,
-             "{\"stacks\":[{\"layers\":[0,1,2,3,4,5,{\"residual\":{\"ln\":%g}},{\"residual\":{\"ln\":99}}]}]}", ln);
-    write_text(self, "stacks", name, text);
+    char name[64], text[4096];
+    snprintf(name, sizeof name, "%s.json", run);
+    snprintf(text, sizeof text, "{\"figures\":{%s}}", figures);
+    write_text(self, "records", name, text);
 }
 
 static att_judgement judge(const scratch *self, const char *name)
 {
+    char records[256];
     att_judgement judgement;
-    assert_int_equal(att_result_judge(self->context, self->folder, index_of(name), &judgement), ATT_OK);
+    snprintf(records, sizeof records, "%s/records", self->folder);
+    CHECK(self->context, att_result_judge(self->context, records, index_of(name), &judgement));
     return judgement;
 }
 
 /* ln r of three seeds with skips; without them it is -5, -6 and -7. */
 static att_judgement judge_skips(const scratch *self, double a, double b, double c)
 {
-    const double with[] = {a, b, c};
-    for (int seed = 1; seed <= 3; seed++) {
-        write_stack(self, "skip", seed, with[seed - 1]);
-        write_stack(self, "attention", seed, -4.0 - seed);
-    }
+    char text[512];
+    snprintf(text, sizeof text,
+             "\"skip-{seed}.json stacks.0.layers.6.residual.ln\":{\"1\":%g,\"2\":%g,\"3\":%g},"
+             "\"attention-{seed}.json stacks.0.layers.6.residual.ln\":{\"1\":-5,\"2\":-6,\"3\":-7}",
+             a, b, c);
+    write_record(self, "stacks", text);
     return judge(self, "dong-skips");
 }
 
@@ -153,40 +155,134 @@ SCRATCH_TEST(intervals)
 
 SCRATCH_TEST(a_single_seed_cannot_tell)
 {
-    write_stack(self, "skip", 1, 5);
-    write_stack(self, "attention", 1, -5);
+    write_record(self, "stacks",
+                 "\"skip-{seed}.json stacks.0.layers.6.residual.ln\":{\"1\":5},"
+                 "\"attention-{seed}.json stacks.0.layers.6.residual.ln\":{}");
     att_judgement judged = judge(self, "dong-skips");
     assert_int_equal(judged.criteria[0].value.count, 1);
+    assert_int_equal(judged.criteria[1].value.count, 0);
+    assert_int_equal(judged.criteria[1].verdict, ATT_VERDICT_CANNOT_TELL);
     assert_int_equal(judged.verdict, ATT_VERDICT_CANNOT_TELL);
-}
-
-SCRATCH_TEST(values_that_no_chance_decides_are_compared)
-{
-    static const char costs[] =
-        "[{\"with\":[{\"added_param_count\":%d,\"added_infer_flops\":5},{\"added_param_count\":4608},{},"
-        "{\"added_infer_flops\":%d}]}]";
-    char text[256];
-    snprintf(text, sizeof text, costs, 0, 6);
-    write_text(self, "costs", "costs.json", text);
-    assert_int_equal(judge(self, "hyeon-woo-table2").verdict, ATT_VERDICT_AGREES);
-    snprintf(text, sizeof text, costs, 1, 6);
-    write_text(self, "costs", "costs.json", text);
-    assert_int_equal(judge(self, "hyeon-woo-table2").verdict, ATT_VERDICT_DISAGREES);
 }
 
 /* Differences are taken seed by seed: here 1 in each, while the values differ by 10. */
 SCRATCH_TEST(pairs)
 {
-    for (int seed = 1; seed <= 3; seed++) {
-        write_stack(self, "attention", seed, -10.0 * seed);
-        write_stack(self, "mlp", seed, -10.0 * seed + 1 + 0.01 * seed);
-    }
+    write_record(self, "stacks",
+                 "\"mlp-{seed}.json stacks.0.layers.6.residual.ln\":{\"1\":-8.99,\"2\":-18.98,\"3\":-28.97,\"4\":9},"
+                 "\"attention-{seed}.json stacks.0.layers.6.residual.ln\":{\"1\":-10,\"2\":-20,\"3\":-30}");
     att_judgement judged = judge(self, "dong-mlps");
     assert_int_equal(judged.verdict, ATT_VERDICT_AGREES);
     assert_float_equal(judged.criteria[0].value.mean, 1.02, 1e-12);
-    write_stack(self, "mlp", 4, 1000); /* no such seed without MLPs */
-    assert_int_equal(judge(self, "dong-mlps").criteria[0].value.count, 3);
+    assert_int_equal(judged.criteria[0].value.count, 3);
 }
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+static int run_index(const char *name)
+{
+    for (int i = 0; i < att_result_run_count(); i++)
+        if (strcmp(att_result_run_at(i)->name, name) == 0)
+            return i;
+    fail_msg("there is no run %s", name);
+    return -1;
+}
+
+static att_status record(const scratch *self, const char *run)
+{
+    static const att_result_source source = {"0.2.0", "2026-11-30", "a machine", 12.5};
+    char records[256];
+    snprintf(records, sizeof records, "%s/records", self->folder);
+    return att_result_record_write(self->context, self->folder, run_index(run), &source, records);
+}
+
+static att_result_record state_of(const scratch *self, const char *run)
+{
+    char records[256];
+    att_result_record state;
+    snprintf(records, sizeof records, "%s/records", self->folder);
+    CHECK(self->context, att_result_record_read(self->context, records, run_index(run), &state));
+    return state;
+}
+
+static void write_costs(const scratch *self, int added)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "[{\"with\":[{\"added_param_count\":%d,\"added_infer_flops\":5},{\"added_param_count\":4608},{},"
+             "{\"added_infer_flops\":6}]}]",
+             added);
+    write_text(self, "costs", "costs.json", text);
+}
+
+SCRATCH_TEST(records_outlive_the_files)
+{
+    write_costs(self, 0);
+    assert_int_equal(state_of(self, "costs").state, ATT_RECORD_MISSING);
+    CHECK(self->context, record(self, "costs"));
+    const att_result_record state = state_of(self, "costs");
+    assert_int_equal(state.state, ATT_RECORD_CURRENT);
+    assert_string_equal(state.source.machine, "a machine");
+    assert_float_equal(state.source.seconds, 12.5, 0);
+    write_text(self, "costs", "costs.json", "");
+    assert_int_equal(judge(self, "hyeon-woo-table2").verdict, ATT_VERDICT_AGREES);
+    write_costs(self, 1); /* no chance decides this figure, so it is compared itself */
+    CHECK(self->context, record(self, "costs"));
+    assert_int_equal(judge(self, "hyeon-woo-table2").verdict, ATT_VERDICT_DISAGREES);
+}
+
+SCRATCH_TEST(a_run_that_lacks_figures_is_not_recorded)
+{
+    write_text(self, "costs", "costs.json", "[{\"with\":[{\"added_param_count\":0}]}]");
+    assert_fails(self->context, record(self, "costs"), ATT_ERR_NOT_FOUND, "0.with.1.added_param_count");
+    assert_int_equal(state_of(self, "costs").state, ATT_RECORD_MISSING);
+}
+
+/* The record of another command, and one without a figure. */
+SCRATCH_TEST(records_that_are_not_current)
+{
+    char path[256], text[4096] = "";
+    write_costs(self, 0);
+    CHECK(self->context, record(self, "costs"));
+    snprintf(path, sizeof path, "%s/records/costs.json", self->folder);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_in_range(fread(text, 1, sizeof text - 1, file), 1, sizeof text - 2);
+    fclose(file);
+    char *figure = strstr(text, "costs.json 0.with.3");
+    figure[0] = 'C';
+    write_text(self, "records", "costs.json", text);
+    assert_int_equal(state_of(self, "costs").state, ATT_RECORD_INCOMPLETE);
+    assert_int_equal(judge(self, "hyeon-woo-table2").verdict, ATT_VERDICT_NOT_RUN);
+    figure[0] = 'c';
+    strstr(text, "vit_small")[0] = 'V';
+    write_text(self, "records", "costs.json", text);
+    assert_int_equal(state_of(self, "costs").state, ATT_RECORD_OUTDATED);
+    assert_int_equal(judge(self, "hyeon-woo-table2").verdict, ATT_VERDICT_AGREES);
+}
+
+SCRATCH_TEST(damaged)
+{
+    static const char *const figures[] = {"[1]", "{\"1\":\"x\"}", "{\"-1\":2}", "{\"\":2}"};
+    char records[256], text[256];
+    att_judgement judgement;
+    snprintf(records, sizeof records, "%s/records", self->folder);
+    write_text(self, "records", "stacks.json", "{\"figures\":[");
+    assert_fails(self->context, att_result_judge(self->context, records, index_of("dong-skips"), &judgement),
+                 ATT_ERR_FORMAT, "stacks.json");
+    write_text(self, "records", "stacks.json", "{\"figures\":[]}");
+    assert_fails(self->context, att_result_judge(self->context, records, index_of("dong-skips"), &judgement),
+                 ATT_ERR_FORMAT, "expected the record of a run");
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        snprintf(text, sizeof text, "\"skip-{seed}.json stacks.0.layers.6.residual.ln\":%s", figures[i]);
+        write_record(self, "stacks", text);
+        assert_fails(self->context, att_result_judge(self->context, records, index_of("dong-skips"), &judgement),
+                     ATT_ERR_FORMAT, "skip-{seed}.json");
+    }
+    assert_fails(self->context, att_result_judge(self->context, records, 1000, &judgement), ATT_ERR_ARGUMENT, "1000");
+}
+
+/* --- figures in files --------------------------------------------------------------------------------------------- */
 
 static double read_value(const scratch *self, const char *figure, const char *less, att_fold fold)
 {
@@ -211,6 +307,8 @@ SCRATCH_TEST(paths_name_members_and_elements)
     assert_float_equal(read_value(self, "rows.*.x", "rows.*.y", ATT_FOLD_MAX), 8, 0);
     assert_true(isnan(read_value(self, "rows.*.x", "rows.1-.y", ATT_FOLD_MAX)));
     assert_true(isnan(read_value(self, "rows.*.z", NULL, ATT_FOLD_MEAN)));
+    write_text(self, "any", "numbers.json", "{\"rows\":[{\"x\":null},{\"x\":1}]}");
+    assert_true(isnan(read_value(self, "rows.*.x", NULL, ATT_FOLD_MAX)));
 }
 
 /* --- sweeps ------------------------------------------------------------------------------------------------------- */
@@ -236,38 +334,37 @@ static void write_member(const scratch *self, const char *setting, int seed, dou
              setting, seed, setting, seed);
 }
 
-static void write_context(const scratch *self, double entropy_of_cb, double distance_of_cb)
+static void write_context(const scratch *self)
 {
     char list[2048] = "", text[2200];
     write_text(self, "context", "sweep.json", "");
     for (int seed = 1; seed <= 3; seed++) {
         write_member(self, "none", seed, 3 + 0.1 * seed, 0.5, 0, list);
-        write_member(self, "cb", seed, entropy_of_cb + 0.11 * seed, distance_of_cb, 0, list);
         write_member(self, "cb_s", seed, 1, 0.5, 1 + 0.1 * seed, list);
     }
     snprintf(text, sizeof text, "{\"runs\":[%s]}", list);
     write_text(self, "context", "sweep.json", text);
 }
 
-SCRATCH_TEST(sweeps)
+/* Reads criterion `index` of hyeon-woo-fig5. */
+static att_result_values read_criterion(const scratch *self, int index, bool against)
 {
-    write_context(self, 2.5, 0.51);
-    att_judgement judged = judge(self, "hyeon-woo-fig5");
-    assert_int_equal(judged.verdict, ATT_VERDICT_AGREES);
-    assert_float_equal(judged.criteria[0].value.mean, -0.48, 1e-9); /* only blocks.4, and no single heads */
-    assert_float_equal(judged.criteria[1].value.mean, 0.01, 1e-9);  /* 2 % of 0.5 */
-    assert_float_equal(judged.criteria[2].value.mean, 2.4, 1e-9);   /* the slope of 1.2 and 3.6 */
-    write_context(self, 2.5, 0.53);
-    assert_int_equal(judge(self, "hyeon-woo-fig5").verdict, ATT_VERDICT_DISAGREES); /* 6 % */
+    const att_criterion *criterion = &att_result_find(index_of("hyeon-woo-fig5"))->criteria[index];
+    att_result_folder folder;
+    att_result_values values;
+    CHECK(self->context, att_result_folder_open(self->context, self->folder, "context", &folder));
+    CHECK(self->context, att_result_values_read(&folder, against ? &criterion->against : &criterion->value, &values));
+    att_result_folder_close(&folder);
+    return values;
 }
 
-SCRATCH_TEST(damaged)
+SCRATCH_TEST(sweeps)
 {
-    att_judgement judgement;
-    write_stack(self, "skip", 1, 1);
-    write_text(self, "stacks", "skip-2.json", "{\"stacks\":[");
-    assert_fails(self->context, att_result_judge(self->context, self->folder, index_of("dong-skips"), &judgement),
-                 ATT_ERR_FORMAT, "skip-2.json");
-    assert_fails(self->context, att_result_judge(self->context, self->folder, 1000, &judgement), ATT_ERR_ARGUMENT,
-                 "1000");
+    write_context(self);
+    att_result_values values = read_criterion(self, 0, true);
+    assert_int_equal(values.count, 3);
+    assert_int_equal((int)values.seeds[2], 3);
+    assert_float_equal(values.values[2], 3.3, 1e-12); /* only blocks.4, and no single heads */
+    assert_false(read_criterion(self, 0, false).found);
+    assert_float_equal(read_criterion(self, 2, false).values[0], 2.2, 1e-9); /* the slope of 1.1 and 3.3 */
 }
