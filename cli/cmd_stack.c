@@ -196,7 +196,7 @@ static int check(const settings *s, const settings *d)
     if (s->stack.norm_eps != d->stack.norm_eps && !has_norm(s, ATT_STACK_NORM_TOKEN))
         return cli_usage("--norm-eps is of the norm of each token, and needs --norm token");
     if (s->gains.count == 0 && s->samples != d->samples)
-        return cli_usage("--samples is of --mlp-gains, which is missing");
+        return cli_usage("--samples requires --mlp-gains");
     if (s->gains.count == 0)
         return CLI_OK;
     if (!s->stack.mlp || !has_norm(s, ATT_STACK_NORM_NONE))

@@ -173,9 +173,8 @@ static void warn_skipped(const folder_walk *walk)
 {
     att_context *context = walk->tree->context;
     if (walk->loops > 0)
-        att_log(context, ATT_LOG_WARNING,
-                "%s: did not follow links to a parent folder, so that no image is read twice: %lld", walk->root,
-                (long long)walk->loops);
+        att_log(context, ATT_LOG_WARNING, "%s: skipped %lld link%s to a parent folder", walk->root,
+                (long long)walk->loops, walk->loops == 1 ? "" : "s");
     if (walk->deep > 0)
         att_log(context, ATT_LOG_WARNING, "%s: skipped folders that are nested more than %d deep: %lld", walk->root,
                 MAX_DEPTH, (long long)walk->deep);

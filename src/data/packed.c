@@ -358,8 +358,9 @@ static att_status add_records(att_dataset *dataset, packed_source *source, const
     const att_packed_layout *layout = source->layout;
     size_t record = record_bytes(layout, source->split), before = record - image_bytes(layout);
     if (size == 0 || size % record != 0)
-        return att_fail(dataset->context, ATT_ERR_FORMAT, "%s in %s: %zu bytes are not a multiple of an image's %zu",
-                        file, dataset->path, size, record);
+        return att_fail(dataset->context, ATT_ERR_FORMAT,
+                        "%s in %s: the size, %zu bytes, is not a multiple of the image size, %zu bytes", file,
+                        dataset->path, size, record);
     int64_t more = (int64_t)(size / record), first = source->count;
     ATT_TRY(grow_pixels(dataset, source, more));
     ATT_TRY(grow_labels(dataset, first + more));

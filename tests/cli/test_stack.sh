@@ -64,7 +64,7 @@ usage '--norm: there is no "colum"; did you mean column?' $small --norm colum
 usage '--mlp-gains needs --mlp and --norm none: it is the price of an MLP without norm' $small --mlp-gains 1
 usage '--mlp-ratio and --mlp-gain are of the MLPs, and need --mlp' $small --mlp-ratio 2
 usage '--norm-eps is of the norm of each token, and needs --norm token' $small --norm column --norm-eps 0.1
-usage '--samples is of --mlp-gains, which is missing' $small --mlp --samples 2
+usage '--samples requires --mlp-gains' $small --mlp --samples 2
 usage '--mlp-gains needs a --depth of at most 200, not 201' $small --mlp --depth 201 --mlp-gains 1
 run 1 $small --json no/such/folder.json
 err_has 'no/such/folder.json'

@@ -240,7 +240,7 @@ SCRATCH_TEST(loops_of_links_and_deep_folders_are_left_out)
     assert_int_equal(symlink(".", path), 0);
     for (int unlabelled = 0; unlabelled < 2; unlabelled++) {
         open_logged(self->folder, NULL, unlabelled, 2, &log);
-        assert_said(&log, "did not follow links to a parent folder, so that no image is read twice: 2");
+        assert_said(&log, "skipped 2 links to a parent folder");
     }
     /* A link to another folder is another class. */
     snprintf(path, sizeof path, "%s/c", self->folder);

@@ -172,9 +172,11 @@ static att_status check(att_context *context, const att_experiment_info *info, c
 {
     if (options->epochs < 0 || options->repeats < 1 || options->seeds < 1 || !(options->lr >= 0) ||
         !isfinite(options->lr))
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "experiment %s: %d epochs, learning rate %g, %d repeats and %d seeds are not possible",
-                        info->name, options->epochs, options->lr, options->repeats, options->seeds);
+        return att_fail(
+            context, ATT_ERR_ARGUMENT,
+            "experiment %s: epochs (%d) and the learning rate (%g) must be at least 0, repeats (%d) and seeds (%d) "
+            "at least 1",
+            info->name, options->epochs, options->lr, options->repeats, options->seeds);
     if (options->mlp && !info->paths)
         return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s trains with and without an MLP in any case",
                         info->name);

@@ -5,7 +5,8 @@
 
 /* Every process tells rank 0 how it ended; when all have, rank 0 tells all which one failed first. */
 
-/* Seconds that a process which failed waits. Rank 0 is the first to give up, so that if several fail only it speaks. */
+/* Seconds that a process which failed waits. Rank 0 waits the shortest time, so that only it reports when
+ * several fail. */
 static const double patience_of_rank_0 = 2, patience_of_others = 3.5;
 
 /* Whether all transfers complete before the deadline. */

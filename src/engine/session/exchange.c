@@ -191,7 +191,7 @@ static void *run_thread(void *user)
 
 /* --- what the session calls -------------------------------------------------------------------------------------- */
 
-/* Computation waits. */
+/* Blocks until `complete` segments are exchanged. */
 static void wait_until(att_exchange *exchange, uint64_t complete)
 {
     if (exchange->complete >= complete)

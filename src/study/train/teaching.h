@@ -1,4 +1,4 @@
-/* train/teaching.h - the teacher of a training: it answers the images of each batch, for the loss. */
+/* train/teaching.h - the teacher of a run: it computes the teacher's outputs for each batch, which the loss reads. */
 #ifndef ATT_TRAIN_TEACHING_H
 #define ATT_TRAIN_TEACHING_H
 
