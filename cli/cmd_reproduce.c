@@ -17,7 +17,8 @@ typedef struct settings {
 
 static const att_flag options[] = {
     {"data", .kind = ATT_FLAG_TEXTS, .value = "NAME=PATH",
-     .help = "where a data set is: cifar10=PATH, fashion-mnist=PATH; may be given several times",
+     .help = "where a data set is, or weights are: cifar10=PATH, fashion-mnist=PATH, camvid=PATH, deit-tiny=FILE; may "
+             "be given several times",
      ATT_FLAG_AT(settings, data)},
     {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .start = "output/results", .help = "folder of the runs",
      ATT_FLAG_AT(settings, root)},
@@ -65,13 +66,18 @@ static int choose(const char *name, bool *results)
 
 /* --- runs --------------------------------------------------------------------------------------------------------- */
 
-/* Returns the path of a data set; NULL if --data does not give it. */
+/* Whether a value of --data gives the place of `name`, which may be NULL. */
+static bool gives(const char *value, const char *name)
+{
+    return name && strncmp(value, name, strlen(name)) == 0 && value[strlen(name)] == '=';
+}
+
+/* Returns the path of a data set or of weights; NULL if --data does not give it. */
 static const char *data_of(const settings *s, const char *name)
 {
-    const size_t length = strlen(name);
     for (int i = 0; i < s->data.count; i++)
-        if (strncmp(s->data.values[i], name, length) == 0 && s->data.values[i][length] == '=')
-            return s->data.values[i] + length + 1;
+        if (gives(s->data.values[i], name))
+            return s->data.values[i] + strlen(name) + 1;
     return NULL;
 }
 
@@ -92,10 +98,12 @@ static const char *records_of(const settings *s)
 static int execute_run(cli_app *cli, const settings *s, int index)
 {
     const att_result_run *run = att_result_run_at(index);
-    const result_place place = {s->root, run->data ? data_of(s, run->data) : NULL, s->commands};
+    const result_place place = {s->root, run->data ? data_of(s, run->data) : NULL,
+                                run->weights ? data_of(s, run->weights) : NULL, s->commands};
+    const char *missing = run->data && !place.data ? run->data : run->weights && !place.weights ? run->weights : NULL;
     att_result_source source = {.seconds = 0};
-    if (run->data && !place.data)
-        return cli_usage("the run %s needs %s: give its place by --data %s=PATH", run->name, run->data, run->data);
+    if (missing)
+        return cli_usage("the run %s needs %s: give its place by --data %s=PATH", run->name, missing, missing);
     cli_note(cli, "%s: %s, about %.3g hours of two cores from the start", run->name, run->about, run->hours);
     int code = result_run(cli, run, &place, &source.seconds);
     if (code != CLI_OK || s->commands)
@@ -128,13 +136,12 @@ static int check_data(const settings *s)
 {
     for (int i = 0; i < s->data.count; i++) {
         bool known = false;
-        for (int r = 0; r < att_result_run_count(); r++) {
-            const char *name = att_result_run_at(r)->data;
-            known = known || (name && strncmp(s->data.values[i], name, strlen(name)) == 0 &&
-                              s->data.values[i][strlen(name)] == '=');
-        }
+        for (int r = 0; r < att_result_run_count(); r++)
+            known = known || gives(s->data.values[i], att_result_run_at(r)->data) ||
+                    gives(s->data.values[i], att_result_run_at(r)->weights);
         if (!known)
-            return cli_usage("--data %s: expected cifar10=PATH or fashion-mnist=PATH", s->data.values[i]);
+            return cli_usage("--data %s: expected cifar10=PATH, fashion-mnist=PATH, camvid=PATH or deit-tiny=FILE",
+                             s->data.values[i]);
     }
     return CLI_OK;
 }

@@ -11,7 +11,7 @@
 
 /* What the words in braces of a command stand for. */
 typedef struct words {
-    const char *root, *data, *each;
+    const char *root, *data, *weights, *each;
     char run[CLI_PATH], recipe[CLI_PATH], time[CLI_PATH];
     int seed;       /* 0: none */
     double seconds; /* that all commands took so far */
@@ -21,7 +21,7 @@ static const char *value_of(const words *w, const char *word, size_t length, cha
 {
     const struct {
         const char *word, *value;
-    } table[] = {{"{root}", w->root}, {"{run}", w->run}, {"{data}", w->data},
+    } table[] = {{"{root}", w->root}, {"{run}", w->run}, {"{data}", w->data},    {"{weights}", w->weights},
                  {"{each}", w->each}, {"{seed}", seed},  {"{recipe}", w->recipe}};
     snprintf(seed, 16, "%d", w->seed);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -165,7 +165,7 @@ static int execute_step(cli_app *cli, const result_place *place, const att_resul
 
 int result_run(cli_app *cli, const att_result_run *run, const result_place *place, double *seconds)
 {
-    words w = {.root = place->root, .data = place->data};
+    words w = {.root = place->root, .data = place->data, .weights = place->weights};
     cli_join(place->root, run->name, w.run, sizeof w.run);
     cli_join(w.run, "recipe.yaml", w.recipe, sizeof w.recipe);
     cli_join(w.run, "seconds", w.time, sizeof w.time);

@@ -5,9 +5,9 @@
 #include "cli.h"
 
 typedef struct result_place {
-    const char *root; /* folder of all runs */
-    const char *data; /* the run's data set; NULL: it needs none */
-    bool only_print;  /* print the commands that are left, and execute none */
+    const char *root;           /* folder of all runs */
+    const char *data, *weights; /* the run's data set and pretrained weights; NULL: it needs none */
+    bool only_print;            /* print the commands that are left, and execute none */
 } result_place;
 
 /* Executes the commands that are left, in order. The first that fails ends the run. *seconds: how long all commands of

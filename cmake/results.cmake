@@ -2,7 +2,7 @@
 # script (cmake -P), this file writes the C source; included, it adds that step to att_results.
 cmake_minimum_required(VERSION 3.22)
 
-set(ATT_RESULTS_RECIPES cifar10-quick attention-cnn-quick fashion-vit-quick results/context)
+set(ATT_RESULTS_RECIPES cifar10-quick attention-cnn-quick fashion-vit-quick upernet-camvid results/context)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   # -DFOLDER=folder -DOUT=file

@@ -33,9 +33,9 @@ extern "C" {
 enum { ATT_RESULT_STEPS = 8, ATT_RESULT_ARGUMENTS = 32, ATT_RESULT_SEEDS = 10 };
 
 /* One command of attscope. In its arguments, {root} stands for the folder of all runs, {run} for that of this run,
- * {data} for the run's data set, {recipe} for a file with the run's recipe, and {each} for the folder of a run of the
- * sweep that an earlier step made; a command with {each} is executed for each of them. {seed} is 1, 2, .. `seeds`; the
- * command is executed for each. */
+ * {data} for the run's data set, {weights} for its pretrained weights, {recipe} for a file with the run's recipe, and
+ * {each} for the folder of a run of the sweep that an earlier step made; a command with {each} is executed for each of
+ * them. {seed} is 1, 2, .. `seeds`; the command is executed for each. */
 typedef struct att_result_step {
     const char *arguments[ATT_RESULT_ARGUMENTS]; /* NULL after the last */
     const char *writes; /* the file that it writes, "{run}/stack.json"; the step is skipped where this file exists.
@@ -46,7 +46,8 @@ typedef struct att_result_step {
 typedef struct att_result_run {
     const char *name;                        /* "modules", the name of its folder */
     const char *about;                       /* one line */
-    const char *data;                        /* "cifar10", "fashion-mnist"; NULL: needs no data set */
+    const char *data;                        /* "cifar10", "fashion-mnist", "camvid"; NULL: needs no data set */
+    const char *weights;                     /* "deit-tiny"; NULL: needs no pretrained weights */
     const char *recipe;                      /* the text of its recipe; NULL: none */
     double hours;                            /* on two cores, measured or estimated from measured rates */
     att_result_step steps[ATT_RESULT_STEPS]; /* in order; without arguments after the last */

@@ -33,6 +33,13 @@ static const att_result results[] = {
               "A layer of attention with K K heads and relative positions expresses any K x K convolution.",
               "a whole network, trained, in f32; the statement has no scale of its own", "modules", NULL},
      ATT_CRITERIA(theorem)},
+    {.info =
+         {"cordonnier-terms", PAPER, "Section 2",
+          "Scores are a sum of four terms of content and position, and relative positions make attention equivariant "
+          "to shifts.",
+          "the definition of the layer; the statements have no scale of their own", NULL,
+          "nothing to run: attscope computes scores as this sum, and score_terms measures the variance of each term "
+          "(docs/measure-a-checkpoint.md). Scores of relative positions depend on the shift alone by construction"}},
     {.info = {"cordonnier-fig4", PAPER, "Fig. 4",
               "Heads of layers 1 to 3 are local, those of layers 4 to 6 are global.",
               "paper: 400 channels, 300 epochs; here: 96 channels, 9 epochs, CIFAR-10, 3 seeds", "heads", NULL},

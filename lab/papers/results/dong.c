@@ -4,6 +4,7 @@
 
 #define PAPER "Dong et al., ICML 2021"
 #define STACKS "stacks"
+#define VIT_SCALE "a ViT of 6 blocks of width 64, 2 epochs of Fashion-MNIST, 5 seeds"
 #define SCALE "five random stacks of 64 tokens of width 64, in f64; the statement has no scale of its own"
 
 #define FIGURE(json, path)                            \
@@ -76,6 +77,59 @@ static const att_criterion price[] = {
     PRICE("variance of the gradient", "gradient_variance"),
 };
 
+/* --- a trained ViT ------------------------------------------------------------------------------------------------ */
+
+#define VIT(instrument, statistics, at, how) ATT_READ_NODES("modules=none", instrument, statistics, at, how)
+#define RESIDUAL(switches, layer) VIT("collapse", "composite " switches, "blocks." layer ".add1", ATT_FOLD_MEAN)
+#define LOWER(layer, switches, text)                                                                       \
+    {                                                                                                      \
+        .says = "|res(X)| / |X| at the attention of block " layer ", attention only minus " text,          \
+        .expects = "below 0", .value = RESIDUAL("attention", layer), .against = RESIDUAL(switches, layer), \
+        .expected = ATT_EXPECT_BELOW                                                                       \
+    }
+#define LOWEST(layer) LOWER(layer, "skip", "with skips"), LOWER(layer, "both", "with skips and MLPs")
+static const att_criterion vit_residual[] = {LOWEST("0"), LOWEST("1"), LOWEST("2"),
+                                             LOWEST("3"), LOWEST("4"), LOWEST("5")};
+
+/* In later blocks both are near what rounding leaves in f32. */
+static const att_criterion vit_mlps[] = {
+    {.says = "|res(X)| / |X| at the attention of block 1, with MLPs minus attention only",
+     .expects = "above 0",
+     .value = RESIDUAL("mlp", "1"),
+     .against = RESIDUAL("attention", "1"),
+     .expected = ATT_EXPECT_ABOVE}};
+
+#define CHAIN(length) VIT("head_chains", "median formula", "length." length, ATT_FOLD_MEAN)
+#define SHRINKS(longer, shorter)                                                                              \
+    {                                                                                                         \
+        .says = "distance of the product of " longer " maps from rank 1, minus that of " shorter,             \
+        .expects = "below 0", .value = CHAIN(longer), .against = CHAIN(shorter), .expected = ATT_EXPECT_BELOW \
+    }
+static const att_criterion chains[] = {SHRINKS("2", "1"), SHRINKS("3", "2"), SHRINKS("4", "3"), SHRINKS("5", "4"),
+                                       SHRINKS("6", "5")};
+
+static const att_criterion skip_weight[] = {{.says = "share of the blocks where the skip weighs at most half",
+                                             .expects = "below 0.1, so none of six",
+                                             .value = {.setting = "modules=none",
+                                                       .figure = "skip_weight",
+                                                       .statistic = "mean",
+                                                       .nodes = "blocks.*",
+                                                       .fold = ATT_FOLD_SHARE,
+                                                       .limit = 0.5},
+                                             .expected = ATT_EXPECT_BELOW,
+                                             .bound = 0.1}};
+
+/* Six layers of four heads: C(6, k) 4^k paths of length k. */
+#define COUNT(length, number, least, most)                                                                           \
+    EXPECT("paths of length " length ": " number, "above " #least,                                                   \
+           VIT("paths", "paths", "length." length, ATT_FOLD_MEAN), ATT_EXPECT_ABOVE, least),                         \
+        EXPECT("the same", "below " #most, VIT("paths", "paths", "length." length, ATT_FOLD_MEAN), ATT_EXPECT_BELOW, \
+               most)
+static const att_criterion counts[] = {
+    COUNT("1", "24", 23.9, 24.1), COUNT("3", "1280", 1279.9, 1280.1), COUNT("6", "4096", 4095.9, 4096.1),
+    EXPECT("norm of what the sum over all paths leaves of the output, relative to it", "below 1e-4",
+           VIT("paths", "unexplained", "", ATT_FOLD_MEAN), ATT_EXPECT_BELOW, 1e-4)};
+
 /* --- paths -------------------------------------------------------------------------------------------------------- */
 
 #define LENGTH(task, number) FIGURE(task, "paths.1.by_length." number ".mean")
@@ -107,6 +161,24 @@ static const att_result results[] = {
               "A larger Lipschitz constant slows the collapse, and makes the network more sensitive.", SCALE, STACKS,
               NULL},
      ATT_CRITERIA(price)},
+    {.info = {"dong-residual", PAPER, "public code, residual by layer",
+              "In every layer of a trained network, attention only has the lowest residual.", VIT_SCALE, "vit",
+              "text encoders, as in the paper, are not among the networks of attscope"},
+     ATT_CRITERIA(vit_residual)},
+    {.info = {"dong-trained-mlps", PAPER, "Section 3.2", "MLPs slow the collapse down, also in a trained network.",
+              VIT_SCALE, "vit", NULL},
+     ATT_CRITERIA(vit_mlps)},
+    {.info = {"dong-chains", PAPER, "public code, chained heads",
+              "Products of attention maps of random heads approach rank 1 with their "
+              "number.",
+              VIT_SCALE, "vit", "the paper takes the difference from the matrix of rank 1 of BERT with skips"},
+     ATT_CRITERIA(chains)},
+    {.info = {"dong-skip-weight", PAPER, "Section 3.1", "The skip outweighs the attention branch.", VIT_SCALE, "vit",
+              NULL},
+     ATT_CRITERIA(skip_weight)},
+    {.info = {"dong-counts", PAPER, "Theorem 2.1", "The output is the sum over C(L, k) H^k paths of each length k.",
+              VIT_SCALE, "vit", NULL},
+     ATT_CRITERIA(counts)},
     {.info = {"dong-paths", PAPER, "Fig. 2 and 3", "Short paths do the work: length 1 is more accurate than 4 to 6.",
               "three networks for each task, one in the paper; memorize with made texts in place of RTE", "paths",
               NULL},

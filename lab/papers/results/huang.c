@@ -85,6 +85,46 @@ static const att_criterion accuracy[] = {TOP1("se"),       TOP1("eca"),      TOP
                                          TOP1("srm"),      TOP1("step"),     STEP_OVER("se"),
                                          STEP_OVER("eca"), STEP_OVER("fca"), STEP_OVER("srm")};
 
+/* --- Table 4 ------------------------------------------------------------------------------------------------------ */
+
+#define BOTH_OVER(input, text)                                                                                   \
+    {                                                                                                            \
+        .says = "top-1 [%] of step with both inputs minus that with " text, .expects = "above 0",                \
+        .value = FIGURE("step", "accuracy", "top1"), .against = FIGURE("step:input=" input, "accuracy", "top1"), \
+        .expected = ATT_EXPECT_ABOVE                                                                             \
+    }
+static const att_criterion inputs[] = {BOTH_OVER("x_t", "the state before only"),
+                                       BOTH_OVER("x_t1", "the guessed state after only"),
+                                       BOTH_OVER("difference", "their difference only")};
+
+/* --- Theorem 2 and step sizes of ODE methods ---------------------------------------------------------------------- */
+
+/* theorem.1 to theorem.7 are the heat equation with 8, 16, .. 512 points. */
+static const att_criterion theorem[] = {
+    {.says = "Q = SAI - c SI of the heat equation with 8 points, minus that with 512",
+     .expects = "above 0",
+     .value = {.file = "heat.json", .figure = "theorem.1.rest", .less = "theorem.7.rest"},
+     .expected = ATT_EXPECT_ABOVE},
+    {.says = "Q with 512 points, where SI is 1e6",
+     .expects = "below 0.001",
+     .value = {.file = "heat.json", .figure = "theorem.7.rest"},
+     .expected = ATT_EXPECT_BELOW,
+     .bound = 0.001},
+};
+
+#define FALLS(system, name)                                                                       \
+    {                                                                                             \
+        .says = "Spearman's rho of step size and stiffness index over the steps of RKF45, " name, \
+        .expects = "below 0",                                                                     \
+        .value = {.file = system ".json",                                                         \
+                  .figure = "methods.0.steps.*.h",                                                \
+                  .less = "methods.0.steps.*.stiffness_index",                                    \
+                  .fold = ATT_FOLD_RHO},                                                          \
+        .expected = ATT_EXPECT_BELOW                                                              \
+    }
+static const att_criterion step_sizes[] = {FALLS("vanderpol", "Van der Pol's equation"),
+                                           FALLS("robertson", "Robertson's reaction")};
+
 /* --- the text ----------------------------------------------------------------------------------------------------- */
 
 #define BELOW_ONE(module)                                                                                  \
@@ -135,6 +175,39 @@ static const att_result results[] = {
     {.info = {"huang-table1", PAPER, "Table 1",
               "StepNet is more accurate than SE, ECA, FCA and SRM, and these than none.", SCALE, MODULES, NULL},
      ATT_CRITERIA(accuracy)},
+    {.info = {"huang-table2", PAPER, "Table 2", "StepNet is more accurate than SE, ECA, FCA and SRM on ImageNet.",
+              "paper: ResNet-50 and 101, 100 epochs of ImageNet-1k", NULL,
+              "about 3,000 hours of two cores for each network and seed, at the 11.9 images/s of ResNet-50 in f32 "
+              "(docs/performance.md): attscope train IMAGENET --model resnet50 --modules step. The direction on small "
+              "images is that of huang-table1"}},
+    {.info = {"huang-table3", PAPER, "Table 3", "StepNet adds 2.9 AP to Faster R-CNN on COCO, 3.0 with ResNet-101.",
+              "paper: ResNet-50 and 101 with a feature pyramid, COCO", NULL,
+              "weeks of two cores, after those of huang-table2: "
+              "recipes/faster-rcnn-resnet50-mmdetection-1x.yaml with --modules step and its weights for ImageNet; "
+              "recipes/synthetic-objects.yaml is a detector of minutes"}},
+    {.info = {"huang-table4", PAPER, "Table 4",
+              "StepNet needs both inputs: the state before and the guessed one after.", SCALE, "inputs", NULL},
+     ATT_CRITERIA(inputs)},
+    {.info =
+         {"huang-theorem1", PAPER, "Theorem 1", "The total neural stiffness converges.",
+          "an integral in closed form; the statement has no scale of its own", NULL,
+          "nothing to run: for each image TNS = z (z / m - 1) with the largest zeta z and the mean m over blocks. The "
+          "instrument tns computes this, and a test compares it with the integral over the grid of stiff_surface"}},
+    {.info = {"huang-theorem2", PAPER, "Theorem 2", "SAI = c SI + Q(SI), and Q vanishes for a large SI.",
+              "the heat equation, which meets the hypotheses, at its initial value, in f64", "equations", NULL},
+     ATT_CRITERIA(theorem)},
+    {.info = {"huang-steps", PAPER, "Section 2.1",
+              "On stiff equations, adaptive methods take small steps where SI is "
+              "large.",
+              "two stiff equations; the statement has no scale of its own", "equations",
+              "of an explicit method, which stability limits; BDF, an implicit method, has rho +0.71 on Robertson's "
+              "reaction (docs/ode.md)"},
+     ATT_CRITERIA(step_sizes)},
+    {.info =
+         {"huang-few-blocks", PAPER, "Section 2.3", "Modules in a few blocks, the stiff ones, suffice.",
+          "paper: ResNet-164; lottery tickets among its blocks", NULL,
+          "about 12 hours of two cores: tools/stiff-blocks recipes/cifar10-quick.yaml CIFAR10 --set amp=false trains "
+          "the stiffest, random, first and last blocks with SE and prints their accuracies"}},
     {.info = {"huang-gates", PAPER, "Section 2.4", "The gate is a step size below 1 that is small where zeta is large.",
               SCALE, MODULES, NULL},
      ATT_CRITERIA(gates)},

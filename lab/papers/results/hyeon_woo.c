@@ -61,6 +61,8 @@ static const att_criterion costs[] = {
      .expected = ATT_EXPECT_BELOW},
 };
 
+#define ALL "blocks.*"
+
 /* --- Table 8 ------------------------------------------------------------------------------------------------------ */
 
 #define UNDER(module, json, text)                                                                                    \
@@ -70,10 +72,52 @@ static const att_criterion robustness[] = {
     UNDER("cb", "occluded", "centre occluded"), UNDER("cb_s", "occluded", "centre occluded"),
     UNDER("cb", "fgsm", "attacked by FGSM, 1/255"), UNDER("cb_s", "fgsm", "attacked by FGSM, 1/255")};
 
+/* --- Fig. 7 ------------------------------------------------------------------------------------------------------- */
+
+#define GAIN(heads)                                                                               \
+    {                                                                                             \
+        .setting = "num_heads=" heads ",modules=cb", .minus = "num_heads=" heads ",modules=none", \
+        .figure = "accuracy", .statistic = "top1"                                                 \
+    }
+static const att_criterion head_counts[] = {
+    {.says = "top-1 [%] that CB gains with 1 head", .expects = "above 0", .value = GAIN("1")},
+    DIFFERENCE("top-1 [%] that CB gains with 1 head, minus what it gains with 8", ATT_EXPECT_ABOVE, GAIN("1"),
+               GAIN("8")),
+    DIFFERENCE("top-1 [%] that CB gains with 1 head, minus what it gains with 4", ATT_EXPECT_ABOVE, GAIN("1"),
+               GAIN("4")),
+};
+
+/* --- Table 7 ------------------------------------------------------------------------------------------------------ */
+
+#define MIOU(module) OF_FILE(module, "whole", "miou")
+static const att_criterion streets[] = {
+    DIFFERENCE("mIoU [%] of cb minus that of none", ATT_EXPECT_ABOVE, MIOU("cb"), MIOU("none")),
+    DIFFERENCE("mIoU [%] of cb_s minus that of none", ATT_EXPECT_ABOVE, MIOU("cb_s"), MIOU("none"))};
+
+/* --- the softmax's Jacobian: uniform rows of 50 tokens ------------------------------------------------------------ */
+
+#define STEEPEST(instrument, statistics, text, uniform)                                          \
+    {                                                                                            \
+        .says = text " norm of the Jacobian of learned rows, against a uniform row's " #uniform, \
+        .expects = "below " #uniform,                                                            \
+        .value = ATT_READ_NODES("modules=none", instrument, statistics, ALL, ATT_FOLD_MEAN),     \
+        .expected = ATT_EXPECT_BELOW, .bound = (uniform)                                         \
+    }
+static const att_criterion nuclear[] = {STEEPEST("jacobian", "nuclear", "nuclear", 0.98)};
+static const att_criterion frobenius[] = {STEEPEST("jacobian", "frobenius", "Frobenius", 0.14)};
+static const att_criterion spectral[] = {STEEPEST("jacobian_spectral", "spectral", "spectral", 0.02)};
+
+static const att_criterion breaks[] = {
+    DIFFERENCE("entropy [nats] that a step of length 1 takes from a uniform row, minus from two equal weights",
+               ATT_EXPECT_ABOVE, ATT_READ_NODES("modules=none", "entropy_step", "uniform length", ALL, ATT_FOLD_MEAN),
+               ATT_READ("modules=none", "entropy_step", "sharp length")),
+    DIFFERENCE("the same for a step of learning rate 1", ATT_EXPECT_ABOVE,
+               ATT_READ_NODES("modules=none", "entropy_step", "uniform rate", ALL, ATT_FOLD_MEAN),
+               ATT_READ("modules=none", "entropy_step", "sharp rate"))};
+
 /* --- Fig. 5 and 6 ------------------------------------------------------------------------------------------------- */
 
 #define DEEP "blocks.3.*,blocks.4.*,blocks.5.*"
-#define ALL "blocks.*"
 static const att_criterion depth[] = {
     DIFFERENCE("entropy of the deeper half of the blocks, cb minus none", ATT_EXPECT_BELOW,
                FIGURE("cb", "entropy", DEEP, ATT_FOLD_MEAN), FIGURE("none", "entropy", DEEP, ATT_FOLD_MEAN)),
@@ -91,7 +135,27 @@ static const att_criterion depth[] = {
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
+#define VIT "6 blocks of width 64, 2 epochs of Fashion-MNIST, 5 seeds"
 static const att_result results[] = {
+    {.info = {"hyeon-woo-steepest-nuclear", PAPER, "Section 3, nuclear norm",
+              "The softmax is steepest at uniform attention.", VIT, "vit", NULL},
+     ATT_CRITERIA(nuclear)},
+    {.info = {"hyeon-woo-steepest-frobenius", PAPER, "Section 3, Frobenius norm",
+              "The softmax is steepest at uniform attention.", VIT, "vit", "the paper names no norm"},
+     ATT_CRITERIA(frobenius)},
+    {.info = {"hyeon-woo-steepest-spectral", PAPER, "Section 3, spectral norm",
+              "The softmax is steepest at uniform attention.", VIT, "vit", "the paper names no norm"},
+     ATT_CRITERIA(spectral)},
+    {.info = {"hyeon-woo-step", PAPER, "Section 3", "A single gradient step breaks uniform attention.", VIT, "vit",
+              "the paper does not define the step: it is compared with the same step from a row of two equal weights"},
+     ATT_CRITERIA(breaks)},
+    {.info = {"hyeon-woo-fig2", PAPER, "Fig. 2", "An extra MSA in each block helps more than an extra MLP.",
+              "paper: a ViT of 8 blocks, ImageNet-1k", NULL,
+              "about an hour of two cores with the small ViT; attscope has no option that adds a branch to a block"}},
+    {.info = {"hyeon-woo-fig3", PAPER, "Fig. 3", "The attention of ViT-S is dense: 4.4 nats of 5.28.",
+              "paper: ViT-S trained on ImageNet-1k", NULL,
+              "no verdict without weights of ViT-S from the authors; attscope measure IMAGES --checkpoint FILE --with "
+              "entropy --maps 8 shows both for any ViT"}},
     {.info = {"hyeon-woo-table1", PAPER, "Table 1", "A uniform head helps, whether it replaces a head or is appended.",
               FASHION, "uniform", NULL},
      ATT_CRITERIA(table1)},
@@ -109,8 +173,18 @@ static const att_result results[] = {
               "uniform", NULL},
      ATT_CRITERIA(table5)},
     {.info = {"hyeon-woo-table6", PAPER, "Table 6", "CB and CB_S are more accurate than none.", CIFAR, "context",
-              "eight GPUs for days: recipes/cb-vit-s.yaml"},
+              "about 7,400 hours of two cores for each network and seed at full scale, at the 14.4 images/s of ViT-S "
+              "in f32 "
+              "(docs/performance.md): recipes/cb-vit-s.yaml"},
      ATT_CRITERIA(table6)},
+    {.info =
+         {"hyeon-woo-table7", PAPER, "Table 7", "CB adds 0.4 to 1.0 mIoU to UPerNet on ADE20K.",
+          "paper: ADE20K, 40,000 updates of 512 x 512 pixels; here: UPerNet of 64 channels over DeiT-Tiny, CamVid, 960 "
+          "updates of 320 x 240 pixels, 3 seeds",
+          "streets",
+          "about 1,300 hours of two cores for each network at full scale, at 0.14 images/s of ViT-S: "
+          "recipes/upernet-cb-vit-s.yaml"},
+     ATT_CRITERIA(streets)},
     {.info = {"hyeon-woo-table8", PAPER, "Table 8", "CB and CB_S make the network more robust.", CIFAR, "context",
               NULL},
      ATT_CRITERIA(robustness)},
@@ -124,6 +198,9 @@ static const att_result results[] = {
               "CB lowers entropy in deeper blocks and keeps the distance; the scale of CB_S rises with depth.", CIFAR,
               "context", NULL},
      ATT_CRITERIA(depth)},
+    {.info = {"hyeon-woo-fig7", PAPER, "Fig. 7", "CB gains most with few heads.",
+              IMAGENET "6 blocks of width 64, 2 epochs of Fashion-MNIST, 3 seeds", "head-counts", NULL},
+     ATT_CRITERIA(head_counts)},
 };
 
 const att_results_table att_results_hyeon_woo = {results, sizeof results / sizeof *results};

@@ -3,6 +3,6 @@
 #define ATT_RESULTS_RECIPES_H
 
 extern const char att_results_recipe_cifar10_quick[], att_results_recipe_attention_cnn_quick[],
-    att_results_recipe_fashion_vit_quick[], att_results_recipe_context[];
+    att_results_recipe_fashion_vit_quick[], att_results_recipe_upernet_camvid[], att_results_recipe_context[];
 
 #endif

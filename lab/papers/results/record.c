@@ -22,14 +22,15 @@ static const char *name_reading(const att_reading *r, char text[LINE])
                                         [ATT_FOLD_MAX] = ", largest",
                                         [ATT_FOLD_PEAK] = ", largest over mean",
                                         [ATT_FOLD_SHARE] = ", share up to ",
-                                        [ATT_FOLD_SLOPE] = ", slope"};
+                                        [ATT_FOLD_SLOPE] = ", slope",
+                                        [ATT_FOLD_RHO] = ", rho"};
     char limit[32] = "";
     if (r->fold == ATT_FOLD_SHARE)
         snprintf(limit, sizeof limit, "%g", r->limit);
-    snprintf(text, LINE, "%s%s%s%s%s%s%s%s%s%s%s%s%s", r->setting ? r->setting : "", r->setting ? ": " : "",
-             r->file ? r->file : "", r->file ? " " : "", r->figure, r->statistic ? "/" : "",
-             r->statistic ? r->statistic : "", r->nodes ? " of " : "", r->nodes ? r->nodes : "",
-             r->less ? " less " : "", r->less ? r->less : "", folds[r->fold], limit);
+    snprintf(text, LINE, "%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s", r->setting ? r->setting : "", r->minus ? " minus " : "",
+             r->minus ? r->minus : "", r->setting ? ": " : "", r->file ? r->file : "", r->file ? " " : "", r->figure,
+             r->statistic ? "/" : "", r->statistic ? r->statistic : "", r->nodes ? " of " : "",
+             r->nodes ? r->nodes : "", r->less ? " less " : "", r->less ? r->less : "", folds[r->fold], limit);
     return text;
 }
 

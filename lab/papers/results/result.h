@@ -11,15 +11,18 @@ typedef enum att_fold {
     ATT_FOLD_MAX,
     ATT_FOLD_PEAK,  /* maximum / mean */
     ATT_FOLD_SHARE, /* of nodes whose figure is at most att_reading.limit */
-    ATT_FOLD_SLOPE  /* of the least-squares line over 0, 1, .. of the nodes in order */
+    ATT_FOLD_SLOPE, /* of the least-squares line over 0, 1, .. of the nodes in order */
+    ATT_FOLD_RHO    /* Spearman's rho with the numbers of att_reading.less, which are not subtracted */
 } att_fold;
 
 /* A number for each seed. */
 typedef struct att_reading {
     const char *setting;   /* of the run's sweep, "modules=se"; NULL: the file lies in the run's own folder */
+    const char *minus;     /* another setting, whose number with the same seed is subtracted; NULL: none */
     const char *file;      /* a JSON file in the folder, "stack-{seed}.json"; NULL: measure.jsonl */
     const char *figure;    /* measure.jsonl: the instrument; else a path of members and elements: "layers.*.rank" */
-    const char *less;      /* another such path, whose numbers are subtracted from these one by one; NULL: none */
+    const char *less;      /* another such path, whose numbers are subtracted from these one by one; NULL: none.
+                            Not for measure.jsonl */
     const char *nodes;     /* measure.jsonl: patterns, separated by commas; NULL: "" */
     const char *statistic; /* measure.jsonl */
     att_fold fold;

@@ -39,6 +39,11 @@
             {"stack", "--depth", "6", "--seed", "{seed}", "--json", "{run}/" name "-{seed}.json", __VA_ARGS__}, \
         .writes = "{run}/" name "-{seed}.json", .seeds = 5                                                      \
     }
+#define EQUATION(system, method)                                                             \
+    {                                                                                        \
+        .arguments = {"ode", system, "--method", method, "--json", "{run}/" system ".json"}, \
+        .writes = "{run}/" system ".json"                                                    \
+    }
 #define TASK(...) TASK_OF(__VA_ARGS__, NULL)
 #define TASK_OF(name, ...)                                                                                             \
     {                                                                                                                  \
@@ -47,13 +52,13 @@
         .writes = "{run}/" name "-{seed}.json", .seeds = 3                                                             \
     }
 
-/* The run "modules" is in f32, so that it is the same run on every processor. */
+/* Runs of resnet29 are in f32, so that they are the same on every processor. */
 static const att_result_run runs[] = {
     {.name = "modules",
      .about = "resnet29 with each module on CIFAR-10, three seeds",
      .data = "cifar10",
      .recipe = att_results_recipe_cifar10_quick,
-     .hours = 3,
+     .hours = 4.5,
      .steps = {{.arguments = {"sweep", "{recipe}", "{data}", "--vary", "modules=none,se,eca,fca,srm,step", "--seeds",
                               "1,2,3", "--measure", "accuracy,nsi,tns,stiff_surface,gate,gate_stiffness,skip_block",
                               "--correlate", "tns/tns attention,accuracy/top1", "--set", "amp=false", "--output",
@@ -106,6 +111,46 @@ static const att_result_run runs[] = {
                {.arguments = {"validate", "{data}", "--split", "test", "--checkpoint", "{each}/last.safetensors",
                               "--fgsm", "0.00392", "--json", "{each}/fgsm.json"},
                 .writes = "{each}/fgsm.json"}}},
+    {.name = "vit",
+     .about = "the ViT of 6 blocks on Fashion-MNIST without modules, five seeds, with every view on its maps",
+     .data = "fashion-mnist",
+     .recipe = att_results_recipe_fashion_vit_quick,
+     .hours = 0.4,
+     .steps = {SWEEP("vit", "modules=none", "1,2,3,4,5",
+                     "accuracy,collapse,skip_weight,head_chains,paths,jacobian,jacobian_spectral,entropy_step")}},
+    {.name = "head-counts",
+     .about = "the ViT of 6 blocks on Fashion-MNIST with 1 to 8 heads, with and without CB, three seeds",
+     .data = "fashion-mnist",
+     .recipe = att_results_recipe_fashion_vit_quick,
+     .hours = 0.9,
+     .steps = {{.arguments = {"sweep", "{recipe}", "{data}", "--vary", "num_heads=1,2,4,8", "--vary", "modules=none,cb",
+                              "--seeds", "1,2,3", "--measure", "accuracy,entropy", "--output", "{root}", "--experiment",
+                              "head-counts"}}}},
+    {.name = "inputs",
+     .about = "resnet29 with the four inputs of StepNet on CIFAR-10, three seeds",
+     .data = "cifar10",
+     .recipe = att_results_recipe_cifar10_quick,
+     .hours = 3,
+     .steps = {{.arguments = {"sweep", "{recipe}", "{data}", "--vary",
+                              "modules=step,step:input=x_t,step:input=x_t1,step:input=difference", "--seeds", "1,2,3",
+                              "--measure", "accuracy", "--set", "amp=false", "--output", "{root}", "--experiment",
+                              "inputs"}}}},
+    {.name = "streets",
+     .about = "UPerNet over DeiT-Tiny on CamVid with context broadcasting, three seeds",
+     .data = "camvid",
+     .weights = "deit-tiny",
+     .recipe = att_results_recipe_upernet_camvid,
+     .hours = 2,
+     .steps = {{.arguments = {"sweep", "{recipe}", "{data}", "--vary", "modules=none,cb,cb_s", "--seeds", "1,2,3",
+                              "--set", "initial_checkpoint={weights}", "--measure", "entropy", "--output", "{root}",
+                              "--experiment", "streets"}},
+               {.arguments = {"validate", "{data}", "--split", "val", "--checkpoint", "{each}/last.safetensors",
+                              "--img-scale", "480", "360", "--json", "{each}/whole.json"},
+                .writes = "{each}/whole.json"}}},
+    {.name = "equations",
+     .about = "the heat equation, Van der Pol's and Robertson's: steps and stiffness",
+     .hours = 0.005,
+     .steps = {EQUATION("heat", "euler"), EQUATION("vanderpol", "rkf45"), EQUATION("robertson", "rkf45")}},
     {.name = "costs",
      .about = "costs of modules in ViT-S",
      .hours = 0.001,

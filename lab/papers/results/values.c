@@ -7,6 +7,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "base/core/ranks.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
 #include "base/io/json.h"
@@ -138,21 +139,21 @@ static bool add_members(const json_t *value, const char *path, numbers *n)
     return true;
 }
 
-/* Adds what reading->figure names, less what reading->less names. */
-static bool add_differences(const json_t *root, const att_reading *reading, numbers *n)
+/* Adds what reading->figure names, and to `less` what reading->less names. If their counts differ, both are empty. */
+static bool add_pairs(const json_t *root, const att_reading *reading, numbers *n, numbers *less)
 {
-    numbers less = {.context = n->context};
-    bool fits = add_members(root, reading->figure, n) && (!reading->less || add_members(root, reading->less, &less));
-    if (reading->less && less.count != n->count)
-        n->count = 0;
-    for (int i = 0; reading->less && i < n->count; i++)
-        n->items[i] -= less.items[i];
-    att_free(n->context, less.items);
-    return fits;
+    if (!add_members(root, reading->figure, n) || (reading->less && !add_members(root, reading->less, less)))
+        return false;
+    if (reading->less && less->count != n->count)
+        n->count = less->count = 0;
+    for (int i = 0; reading->less && reading->fold != ATT_FOLD_RHO && i < n->count; i++)
+        n->items[i] -= less->items[i];
+    return true;
 }
 
 /* A file that is missing gives no numbers. */
-static att_status add_from_file(const char *folder, const char *name, const att_reading *reading, numbers *n)
+static att_status add_from_file(const char *folder, const char *name, const att_reading *reading, numbers *n,
+                                numbers *less)
 {
     char *path = join(n->context, folder, name), *bytes = NULL;
     size_t size;
@@ -162,7 +163,7 @@ static att_status add_from_file(const char *folder, const char *name, const att_
         status = att_file_read(n->context, path, MOST_BYTES, &bytes, &size);
         if (status == ATT_OK)
             status = att_json_parse(n->context, path, bytes, size, &root);
-        if (status == ATT_OK && !add_differences(root, reading, n))
+        if (status == ATT_OK && !add_pairs(root, reading, n, less))
             status = att_fail_memory(n->context, size, path);
         json_decref(root);
         att_free(n->context, bytes);
@@ -208,8 +209,24 @@ static double slope_of(const numbers *n)
     return product / square;
 }
 
+static double correlation_of(const numbers *a, const numbers *b)
+{
+    numbers ranks = {.context = a->context};
+    double rho = NAN;
+    for (int i = 0; i < 2 * a->count; i++)
+        if (!add_number(&ranks, 0))
+            break;
+    if (ranks.count == 2 * a->count && a->count == b->count) {
+        att_rank_twice(a->items, a->count, ranks.items);
+        att_rank_twice(b->items, b->count, ranks.items + a->count);
+        rho = att_spearman(ranks.items, ranks.items + a->count, a->count);
+    }
+    att_free(a->context, ranks.items);
+    return rho;
+}
+
 /* NaN without numbers, and if one of them is NaN. */
-static double fold(const att_reading *reading, const numbers *n)
+static double fold(const att_reading *reading, const numbers *n, const numbers *less)
 {
     if (n->count == 0 || isnan(mean_of(n)))
         return NAN;
@@ -222,6 +239,8 @@ static double fold(const att_reading *reading, const numbers *n)
         return share_of(n, reading->limit);
     case ATT_FOLD_SLOPE:
         return slope_of(n);
+    case ATT_FOLD_RHO:
+        return correlation_of(n, less);
     case ATT_FOLD_MEAN:
         break;
     }
@@ -231,9 +250,10 @@ static double fold(const att_reading *reading, const numbers *n)
 /* --- all runs ----------------------------------------------------------------------------------------------------- */
 
 /* Adds the folded numbers, if there are any. */
-static void add_value(const att_reading *reading, const numbers *n, uint64_t seed, att_result_values *values)
+static void add_value(const att_reading *reading, const numbers *n, const numbers *less, uint64_t seed,
+                      att_result_values *values)
 {
-    const double value = fold(reading, n);
+    const double value = fold(reading, n, less);
     values->found = values->found || n->count > 0;
     if (!isfinite(value) || values->count == ATT_SWEEP_MOST_RUNS)
         return;
@@ -244,11 +264,12 @@ static void add_value(const att_reading *reading, const numbers *n, uint64_t see
 static att_status read_file(att_context *context, const char *folder, const char *name, uint64_t seed,
                             const att_reading *reading, att_result_values *values)
 {
-    numbers n = {.context = context};
-    att_status status = add_from_file(folder, name, reading, &n);
+    numbers n = {.context = context}, less = n;
+    att_status status = add_from_file(folder, name, reading, &n, &less);
     if (status == ATT_OK)
-        add_value(reading, &n, seed, values);
+        add_value(reading, &n, &less, seed, values);
     att_free(context, n.items);
+    att_free(context, less.items);
     return status;
 }
 
@@ -273,26 +294,53 @@ static att_status read_measured(att_context *context, const att_sweep_run *membe
     numbers n = {.context = context};
     const bool fits = add_measured(run, reading, &n);
     if (fits)
-        add_value(reading, &n, member->seed, values);
+        add_value(reading, &n, NULL, member->seed, values);
     att_free(context, n.items);
     return fits ? ATT_OK : att_fail_memory(context, sizeof *n.items, member->folder);
 }
 
-att_status att_result_values_read(const att_result_folder *folder, const att_reading *reading,
-                                  att_result_values *values)
+static att_status read_setting(const att_result_folder *folder, const att_reading *reading, const char *setting,
+                               att_result_values *values)
 {
     const att_sweep_run *members = folder->sweep.runs;
     att_context *context = folder->context;
     *values = (att_result_values){.count = 0};
-    if (!reading->setting)
-        return read_files(folder, reading, values);
     for (int i = 0; folder->is_sweep && i < folder->sweep.count; i++) {
-        if (strcmp(members[i].setting, reading->setting) != 0)
+        if (strcmp(members[i].setting, setting) != 0)
             continue;
         if (reading->file)
             ATT_TRY(read_file(context, members[i].folder, reading->file, members[i].seed, reading, values));
         else
             ATT_TRY(read_measured(context, &members[i], &folder->runs[i], reading, values));
     }
+    return ATT_OK;
+}
+
+/* Subtracts `other` seed by seed. Seeds that only one of both has are left out. */
+static void subtract(att_result_values *values, const att_result_values *other)
+{
+    int count = 0;
+    for (int i = 0; i < values->count; i++)
+        for (int k = 0; k < other->count; k++)
+            if (other->seeds[k] == values->seeds[i]) {
+                values->seeds[count] = values->seeds[i];
+                values->values[count++] = values->values[i] - other->values[k];
+            }
+    values->count = count;
+    values->found = values->found && other->found;
+}
+
+att_status att_result_values_read(const att_result_folder *folder, const att_reading *reading,
+                                  att_result_values *values)
+{
+    att_result_values other;
+    *values = (att_result_values){.count = 0};
+    if (!reading->setting)
+        return read_files(folder, reading, values);
+    ATT_TRY(read_setting(folder, reading, reading->setting, values));
+    if (!reading->minus)
+        return ATT_OK;
+    ATT_TRY(read_setting(folder, reading, reading->minus, &other));
+    subtract(values, &other);
     return ATT_OK;
 }

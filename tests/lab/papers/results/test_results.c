@@ -34,10 +34,31 @@ static bool lists(const char *list, const char *item)
     return false;
 }
 
+/* Whether the sweep varies FLAG and its list has VALUE, for "FLAG=VALUE". */
+static bool varies(const att_result_step *sweep, const char *setting)
+{
+    const size_t flag = strcspn(setting, "=") + 1;
+    for (int i = 0; sweep->arguments[i]; i++)
+        if (strcmp(sweep->arguments[i], "--vary") == 0 && strncmp(sweep->arguments[i + 1], setting, flag) == 0 &&
+            lists(sweep->arguments[i + 1] + flag, setting + flag))
+            return true;
+    return false;
+}
+
+/* Whether the run's sweep, its first step, has the setting: "FLAG=VALUE,FLAG=VALUE". */
+static bool has_setting(const att_result_run *run, const char *setting)
+{
+    char text[128], *rest = text;
+    snprintf(text, sizeof text, "%s", setting);
+    for (char *part; (part = strtok_r(rest, ",", &rest)) != NULL;)
+        if (!varies(&run->steps[0], part))
+            return false;
+    return true;
+}
+
 /* Whether a step of the run leaves what the reading reads. */
 static bool is_made(const att_result_run *run, const att_reading *reading)
 {
-    const char *sweep_vary = value_of(&run->steps[0], "--vary");
     bool file = !reading->file || strcmp(reading->file, "sweep.json") == 0;
     for (int s = 0; reading->file && s < ATT_RESULT_STEPS && run->steps[s].arguments[0]; s++) {
         const char *writes = run->steps[s].writes, *name = writes ? strrchr(writes, '/') : NULL;
@@ -45,8 +66,7 @@ static bool is_made(const att_result_run *run, const att_reading *reading)
     }
     if (!reading->setting)
         return file && reading->file;
-    const char *setting = strchr(reading->setting, '=');
-    return file && setting && sweep_vary && lists(strchr(sweep_vary, '=') + 1, setting + 1) &&
+    return file && has_setting(run, reading->setting) && (!reading->minus || has_setting(run, reading->minus)) &&
            (reading->file || lists(value_of(&run->steps[0], "--measure"), reading->figure));
 }
 
@@ -306,6 +326,9 @@ SCRATCH_TEST(paths_name_members_and_elements)
     assert_float_equal(read_value(self, "rows.*.x", NULL, ATT_FOLD_SLOPE), -3, 1e-12);
     assert_float_equal(read_value(self, "rows.*.x", "rows.*.y", ATT_FOLD_MAX), 8, 0);
     assert_true(isnan(read_value(self, "rows.*.x", "rows.1-.y", ATT_FOLD_MAX)));
+    /* Ranks 3, 1, 2 and 1.5, 1.5, 3: not the correlation of the differences. */
+    assert_float_equal(read_value(self, "rows.*.x", "rows.*.y", ATT_FOLD_RHO), 0, 1e-12);
+    assert_float_equal(read_value(self, "rows.1-.x", "rows.1-.y", ATT_FOLD_RHO), 1, 1e-12);
     assert_true(isnan(read_value(self, "rows.*.z", NULL, ATT_FOLD_MEAN)));
     write_text(self, "any", "numbers.json", "{\"rows\":[{\"x\":null},{\"x\":1}]}");
     assert_true(isnan(read_value(self, "rows.*.x", NULL, ATT_FOLD_MAX)));
@@ -346,16 +369,21 @@ static void write_context(const scratch *self)
     write_text(self, "context", "sweep.json", text);
 }
 
+static att_result_values read_reading(const scratch *self, const att_reading *reading)
+{
+    att_result_folder folder;
+    att_result_values values;
+    CHECK(self->context, att_result_folder_open(self->context, self->folder, "context", &folder));
+    CHECK(self->context, att_result_values_read(&folder, reading, &values));
+    att_result_folder_close(&folder);
+    return values;
+}
+
 /* Reads criterion `index` of hyeon-woo-fig5. */
 static att_result_values read_criterion(const scratch *self, int index, bool against)
 {
     const att_criterion *criterion = &att_result_find(index_of("hyeon-woo-fig5"))->criteria[index];
-    att_result_folder folder;
-    att_result_values values;
-    CHECK(self->context, att_result_folder_open(self->context, self->folder, "context", &folder));
-    CHECK(self->context, att_result_values_read(&folder, against ? &criterion->against : &criterion->value, &values));
-    att_result_folder_close(&folder);
-    return values;
+    return read_reading(self, against ? &criterion->against : &criterion->value);
 }
 
 SCRATCH_TEST(sweeps)
@@ -366,5 +394,13 @@ SCRATCH_TEST(sweeps)
     assert_int_equal((int)values.seeds[2], 3);
     assert_float_equal(values.values[2], 3.3, 1e-12); /* only blocks.4, and no single heads */
     assert_false(read_criterion(self, 0, false).found);
+    const att_reading gain = {.setting = "modules=cb_s",
+                              .minus = "modules=none",
+                              .figure = "entropy",
+                              .statistic = "mean",
+                              .nodes = "blocks.4.*"};
+    values = read_reading(self, &gain);
+    assert_int_equal(values.count, 3);
+    assert_float_equal(values.values[1], 1 - 3.2, 1e-12);
     assert_float_equal(read_criterion(self, 2, false).values[0], 2.2, 1e-9); /* the slope of 1.1 and 3.3 */
 }
