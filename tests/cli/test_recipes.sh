@@ -22,6 +22,8 @@ for file in "$recipes"/*.yaml; do
     case $name in
     attention-cnn-pruned) start "$name" --model attention_cnn_quadratic $small ;; # the checkpoint names its network
     synthetic-objects-classifier) start "$name" --layers 1,1,1,1 --width 4 --img-size 32 ;;
+    step-resnet164) start "$name" --layers 1,1,1 ;;
+    step-resnet50) start "$name" --layers 1,1,1,1 --width 4 --img-size 32 ;;
     cifar10-quick) start "$name" --layers 1,1,1 ;;
     upernet-*) # masks of three classes, of which one may fill a crop
         photographs masks
@@ -68,6 +70,11 @@ done
 for name in faster-rcnn-resnet50-{mmdetection-1x,torchvision}; do
     for line in 'opt: momentum' 'lr: 0.02' 'weight_decay: 0.0001' 'weight_decay_on: all' 'sched: multistep' \
         'crowd_share: 1' 'box_samples: 512' 'anchor_samples: 256'; do
+        setting "out/$name" "$line"
+    done
+done
+for name in step-resnet{164,50}; do
+    for line in 'modules: step' 'opt: momentum' 'lr: 0.1' 'weight_decay: 0.0001' 'sched: multistep' 'smoothing: 0'; do
         setting "out/$name" "$line"
     done
 done
