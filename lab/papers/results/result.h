@@ -17,7 +17,8 @@ typedef enum att_fold {
 
 /* A number for each seed. */
 typedef struct att_reading {
-    const char *setting;   /* of the run's sweep, "modules=se"; NULL: the file lies in the run's own folder */
+    const char *setting;   /* of the run's sweep, "modules=se", also as in stiffest.h; of several settings the mean for
+                              each seed; NULL: the file lies in the run's own folder */
     const char *minus;     /* another setting, whose number with the same seed is subtracted; NULL: none */
     const char *file;      /* a JSON file in the folder, "stack-{seed}.json"; NULL: measure.jsonl */
     const char *figure;    /* measure.jsonl: the instrument; else a path of members and elements: "layers.*.rank" */

@@ -11,6 +11,7 @@
 #include "base/core/text.h"
 #include "base/io/file.h"
 #include "base/io/json.h"
+#include "lab/papers/results/stiffest.h"
 
 enum { MOST_BYTES = 64 << 20, COMPONENT = 64, FIRST_ROOM = 16 };
 
@@ -299,6 +300,26 @@ static att_status read_measured(att_context *context, const att_sweep_run *membe
     return fits ? ATT_OK : att_fail_memory(context, sizeof *n.items, member->folder);
 }
 
+/* Replaces the numbers of a seed, which several settings have, by their mean. */
+static void merge_seeds(att_result_values *values)
+{
+    const att_result_values all = *values;
+    values->count = 0;
+    for (int i = 0; i < all.count; i++) {
+        int same = 0, before = 0;
+        double sum = 0;
+        for (int k = 0; k < all.count; k++) {
+            before += k < i && all.seeds[k] == all.seeds[i];
+            same += all.seeds[k] == all.seeds[i];
+            sum += all.seeds[k] == all.seeds[i] ? all.values[k] : 0;
+        }
+        if (before > 0)
+            continue;
+        values->seeds[values->count] = all.seeds[i];
+        values->values[values->count++] = sum / same;
+    }
+}
+
 static att_status read_setting(const att_result_folder *folder, const att_reading *reading, const char *setting,
                                att_result_values *values)
 {
@@ -306,13 +327,14 @@ static att_status read_setting(const att_result_folder *folder, const att_readin
     att_context *context = folder->context;
     *values = (att_result_values){.count = 0};
     for (int i = 0; folder->is_sweep && i < folder->sweep.count; i++) {
-        if (strcmp(members[i].setting, setting) != 0)
+        if (!att_result_is_setting(folder, setting, members[i].setting))
             continue;
         if (reading->file)
             ATT_TRY(read_file(context, members[i].folder, reading->file, members[i].seed, reading, values));
         else
             ATT_TRY(read_measured(context, &members[i], &folder->runs[i], reading, values));
     }
+    merge_seeds(values);
     return ATT_OK;
 }
 
