@@ -3,7 +3,7 @@
 
 #include "base/io/scratch.h"
 #include "lab/papers/results/list.h"
-#include "lab/papers/results/values.h"
+#include "lab/papers/results/record.h"
 
 /* --- the tables --------------------------------------------------------------------------------------------------- */
 
@@ -281,6 +281,28 @@ SCRATCH_TEST(records_that_are_not_current)
     write_text(self, "records", "costs.json", text);
     assert_int_equal(state_of(self, "costs").state, ATT_RECORD_OUTDATED);
     assert_int_equal(judge(self, "hyeon-woo-table2").verdict, ATT_VERDICT_AGREES);
+}
+
+static bool is_of(const char *record, const att_result_run *run)
+{
+    json_t *root = json_loads(record, 0, NULL);
+    assert_non_null(root);
+    const bool same = att_record_is_of(root, run);
+    json_decref(root);
+    return same;
+}
+
+SCRATCH_TEST(comments_do_not_change_a_recipe)
+{
+    (void)self;
+    static const att_result_run run = {
+        .name = "any", .recipe = "# a comment\na: 1 # another\n\n  b: 2\n", .steps = {{.arguments = {"x", "--y"}}}};
+    assert_true(is_of("{\"commands\":[\"x --y\"],\"recipe\":[\"a: 1\",\"  b: 2\"]}", &run));
+    assert_false(is_of("{\"commands\":[\"x --y\"],\"recipe\":[\"a: 1\"]}", &run));
+    assert_false(is_of("{\"commands\":[\"x --y\"],\"recipe\":[\"a: 1\",\"  b: 2\",\"c: 3\"]}", &run));
+    assert_false(is_of("{\"commands\":[\"x --y\",\"z\"],\"recipe\":[\"a: 1\",\"  b: 2\"]}", &run));
+    assert_false(is_of("{\"commands\":[\"x --z\"],\"recipe\":[\"a: 1\",\"  b: 2\"]}", &run));
+    assert_false(is_of("{}", &run));
 }
 
 SCRATCH_TEST(damaged)
