@@ -143,6 +143,15 @@ static const att_criterion paths[] = {
     SHORT_BEATS("memorize", "4"), SHORT_BEATS("memorize", "5"), SHORT_BEATS("memorize", "6"),
     SHORT_BEATS("hull", "4"),     SHORT_BEATS("hull", "5"),     SHORT_BEATS("hull", "6")};
 
+/* The variants are base, skip and mlp. */
+#define DISTANCE(variant) FIGURE("circle", "circle." variant ".distance_end.mean")
+#define APART(text, variant)                                                                            \
+    {                                                                                                   \
+        .says = "distance of the points after 300 steps, " text " minus without", .expects = "above 0", \
+        .value = DISTANCE(variant), .against = DISTANCE("0"), .expected = ATT_EXPECT_ABOVE              \
+    }
+static const att_criterion circle[] = {APART("with skips", "1"), APART("with MLPs", "2")};
+
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
 static const att_result results[] = {
@@ -183,6 +192,11 @@ static const att_result results[] = {
               "three networks for each task, one in the paper; memorize with made texts in place of RTE", "paths",
               NULL},
      ATT_CRITERIA(paths)},
+    {.info = {"dong-circle", PAPER, "public code, circle",
+              "Without skips and MLPs, two points that should follow a circle fall into one.",
+              "one layer of two heads and width 32, as in the paper; ten networks, one in the paper", "circle",
+              "attscope experiment circle and attscope report draw the trajectories"},
+     ATT_CRITERIA(circle)},
 };
 
 const att_results_table att_results_dong = {results, sizeof results / sizeof *results};
