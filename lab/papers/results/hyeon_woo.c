@@ -143,14 +143,14 @@ static const att_criterion depth[] = {
 
 #define VIT "6 blocks of width 64, 2 epochs of Fashion-MNIST, 5 seeds"
 static const att_result results[] = {
-    {.info = {"hyeon-woo-steepest-nuclear", PAPER, "Section 3, nuclear norm",
-              "The softmax is steepest at uniform attention.", VIT, "vit", NULL},
+    {.info = {"hyeon-woo-nuclear", PAPER, "Section 3, nuclear norm", "The softmax is steepest at uniform attention.",
+              VIT, "vit", NULL},
      ATT_CRITERIA(nuclear)},
-    {.info = {"hyeon-woo-steepest-frobenius", PAPER, "Section 3, Frobenius norm",
+    {.info = {"hyeon-woo-frobenius", PAPER, "Section 3, Frobenius norm",
               "The softmax is steepest at uniform attention.", VIT, "vit", "the paper names no norm"},
      ATT_CRITERIA(frobenius)},
-    {.info = {"hyeon-woo-steepest-spectral", PAPER, "Section 3, spectral norm",
-              "The softmax is steepest at uniform attention.", VIT, "vit", "the paper names no norm"},
+    {.info = {"hyeon-woo-spectral", PAPER, "Section 3, spectral norm", "The softmax is steepest at uniform attention.",
+              VIT, "vit", "the paper names no norm"},
      ATT_CRITERIA(spectral)},
     {.info = {"hyeon-woo-step", PAPER, "Section 3", "A single gradient step breaks uniform attention.", VIT, "vit",
               "the paper does not define the step: it is compared with the same step from a row of two equal weights"},

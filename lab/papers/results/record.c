@@ -125,6 +125,16 @@ static bool is_seed(const char *text)
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
+static att_status fail_figure(att_context *context, const json_t *root, const char *name)
+{
+    const char *run = json_string_value(json_object_get(root, "run"));
+    return att_fail(
+        context, ATT_ERR_FORMAT,
+        "the record of %s: figure \"%s\": expected an object with a number for each seed; remove the record "
+        "to execute the run again",
+        run ? run : "a run", name);
+}
+
 att_status att_record_values(att_context *context, const json_t *root, const att_reading *reading,
                              att_result_values *values)
 {
@@ -133,12 +143,11 @@ att_status att_record_values(att_context *context, const json_t *root, const att
     const char *seed;
     *values = (att_result_values){.found = figure != NULL};
     if (figure && !json_is_object(figure))
-        return att_fail(context, ATT_ERR_FORMAT, "the record's figure \"%s\": expected an object of seeds", name);
+        return fail_figure(context, root, name);
     json_object_foreach(figure, seed, value)
     {
         if (!is_seed(seed) || !json_is_number(value) || values->count == ATT_SWEEP_MOST_RUNS)
-            return att_fail(context, ATT_ERR_FORMAT, "the record's figure \"%s\": expected a number for each seed",
-                            name);
+            return fail_figure(context, root, name);
         values->seeds[values->count] = strtoull(seed, NULL, 10);
         values->values[values->count++] = json_number_value(value);
     }
