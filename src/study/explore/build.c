@@ -1,6 +1,7 @@
 /* The network's graph with inputs for the changes, as a copy of all nodes (measure/clone.h): the output of an attention
  * layer becomes keep (.) o + even (.) m, where m is the output of uniform attention over the same keys, and a residual
- * branch keep (.) f. An unchanged network has keep = 1 and even = 0, which changes no bit of its outputs. */
+ * branch keep (.) f, as far as the explorer's form asks for these changes. An unchanged network has keep = 1 and even =
+ * 0, which changes no bit of its outputs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,10 +35,11 @@ static att_value add_factors(builder *b, att_graph *graph, const char *name, int
                              att_factors *factors)
 {
     snprintf(factors->name, sizeof factors->name, "explore.%s.%d", name, number);
+    const size_t bytes = (size_t)count * (size_t)b->explorer->form.samples * sizeof *factors->values;
     factors->count = count;
-    factors->values = att_arena_allocate(&b->explorer->arena, (size_t)count * sizeof *factors->values);
+    factors->values = att_arena_allocate(&b->explorer->arena, bytes);
     if (!factors->values)
-        fail_memory(graph, (size_t)count * sizeof *factors->values);
+        fail_memory(graph, bytes);
     return att_graph_input(graph, factors->name, ATT_F32, att_shape_of(count));
 }
 
@@ -64,22 +66,25 @@ static att_value input_of(const att_node *node, const att_value *in, int which)
     return which < node->in_count ? in[which] : ATT_NONE;
 }
 
+static void divide(att_graph *graph, const att_value *in, const att_explored_layer *layer,
+                   att_attention_operand operand[ATT_ATTENTION_OPERANDS])
+{
+    att_desc desc[ATT_ATTENTION_OPERANDS];
+    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
+        desc[o] = att_graph_desc(graph, in[o]);
+    att_attention_divide(desc, &layer->attrs, operand);
+}
+
 /* Queries, keys and terms of an attention with content. */
 static void keep_scores(att_graph *graph, int number, const att_node *node, const att_value *in,
                         att_explored_layer *layer)
 {
     att_attention_operand operand[ATT_ATTENTION_OPERANDS];
-    att_desc desc[ATT_ATTENTION_OPERANDS];
-    for (int o = 0; o < ATT_ATTENTION_OPERANDS; o++)
-        desc[o] = att_graph_desc(graph, in[o]);
-    att_attention_divide(desc, &layer->attrs, operand);
+    divide(graph, in, layer, operand);
     for (int o = ATT_ATTENTION_Q; o <= ATT_ATTENTION_K; o++)
         keep(graph, number, o == ATT_ATTENTION_Q ? ATT_KEPT_Q : ATT_KEPT_K,
              att_slice_channels(graph, in[operand[o].input], operand[o].offset, operand[o].heads * operand[o].width),
              layer);
-    layer->queries = operand[ATT_ATTENTION_Q].tokens;
-    layer->tokens = operand[ATT_ATTENTION_K].tokens;
-    layer->width = operand[ATT_ATTENTION_Q].width;
     keep_relative(graph, number, input_of(node, in, RELATIVE), in[ATT_ATTENTION_Q], layer);
     keep(graph, number, ATT_KEPT_ROWS, input_of(node, in, ROWS), layer);
     keep(graph, number, ATT_KEPT_COLUMNS, input_of(node, in, COLUMNS), layer);
@@ -90,7 +95,6 @@ static void keep_table(att_graph *graph, int number, const att_node *node, att_v
 {
     att_attention_terms terms = att_mixing_terms(graph, node);
     att_value table = terms.relative == ATT_NONE ? att_join_shifts(graph, &layer->attrs, &terms) : terms.relative;
-    layer->queries = layer->tokens = att_value_shape(graph, values).dims[0];
     keep_relative(graph, number, table, values, layer);
 }
 
@@ -132,14 +136,21 @@ static att_value uniform_mixing(att_graph *graph, const att_node *node, const at
     return att_emit(graph, node->op->name, node->attrs, equal, node->in_count, NULL);
 }
 
-/* keep (.) output + even (.) equal */
-static att_value choose_heads(builder *b, att_graph *graph, int number, att_value output, att_value equal,
-                              att_explored_layer *layer)
+/* keep (.) output */
+static att_value keep_heads(builder *b, att_graph *graph, int number, att_value output, att_explored_layer *layer)
 {
+    if (!b->explorer->form.heads)
+        return output;
     int64_t channels = att_value_shape(graph, output).dims[1];
-    att_value kept = add_factors(b, graph, "keep", number, channels, &layer->keep);
-    att_value even = add_factors(b, graph, "even", number, channels, &layer->even);
-    return att_add(graph, att_gate(graph, output, kept), att_gate(graph, equal, even));
+    return att_gate(graph, output, add_factors(b, graph, "keep", number, channels, &layer->keep));
+}
+
+/* kept + even (.) equal */
+static att_value add_even(builder *b, att_graph *graph, int number, att_value kept, att_value equal,
+                          att_explored_layer *layer)
+{
+    int64_t channels = att_value_shape(graph, equal).dims[1];
+    return att_add(graph, kept, att_gate(graph, equal, add_factors(b, graph, "even", number, channels, &layer->even)));
 }
 
 static att_explored_layer *add_layer(builder *b, att_graph *graph, const att_node *node)
@@ -159,18 +170,38 @@ static att_explored_layer *add_layer(builder *b, att_graph *graph, const att_nod
     return layer;
 }
 
+static void describe_scores(att_graph *graph, const att_value *in, att_explored_layer *layer)
+{
+    att_attention_operand operand[ATT_ATTENTION_OPERANDS];
+    divide(graph, in, layer, operand);
+    layer->queries = operand[ATT_ATTENTION_Q].tokens;
+    layer->tokens = operand[ATT_ATTENTION_K].tokens;
+    layer->width = operand[ATT_ATTENTION_Q].width;
+}
+
+/* Attention without content. */
+static att_value change_mixing(builder *b, att_graph *graph, int number, const att_node *node, const att_value *in,
+                               att_explored_layer *layer)
+{
+    const att_explorer_form *form = &b->explorer->form;
+    att_value output = att_emit(graph, node->op->name, node->attrs, in, node->in_count, NULL);
+    layer->queries = layer->tokens = att_value_shape(graph, in[0]).dims[0];
+    if (form->rows)
+        keep_table(graph, number, node, in[0], layer);
+    output = keep_heads(b, graph, number, output, layer);
+    return form->uniform ? add_even(b, graph, number, output, uniform_mixing(graph, node, in), layer) : output;
+}
+
 static att_value change_attention(builder *b, att_graph *graph, const att_node *node, const att_value *in)
 {
+    const att_explorer_form *form = &b->explorer->form;
     att_value with_keys[ATT_ATTENTION_MOST_INPUTS];
     att_explored_layer *layer = add_layer(b, graph, node);
     if (!layer)
         return ATT_NONE;
     int number = b->explorer->layer_count - 1, count = node->in_count;
-    if (node->op != &att_op_attention) {
-        att_value output = att_emit(graph, node->op->name, node->attrs, in, count, NULL);
-        keep_table(graph, number, node, in[0], layer);
-        return choose_heads(b, graph, number, output, uniform_mixing(graph, node, in), layer);
-    }
+    if (node->op != &att_op_attention)
+        return change_mixing(b, graph, number, node, in, layer);
     for (int i = 0; i < ATT_ATTENTION_MOST_INPUTS; i++)
         with_keys[i] = input_of(node, in, i);
     if (b->removed != ATT_NONE) {
@@ -178,8 +209,11 @@ static att_value change_attention(builder *b, att_graph *graph, const att_node *
         count = ATT_ATTENTION_MOST_INPUTS;
     }
     att_value output = att_emit(graph, node->op->name, node->attrs, with_keys, count, NULL);
-    keep_scores(graph, number, node, in, layer);
-    return choose_heads(b, graph, number, output, uniform(graph, node, with_keys, count), layer);
+    describe_scores(graph, in, layer);
+    if (form->rows)
+        keep_scores(graph, number, node, in, layer);
+    output = keep_heads(b, graph, number, output, layer);
+    return form->uniform ? add_even(b, graph, number, output, uniform(graph, node, with_keys, count), layer) : output;
 }
 
 /* --- changes of branches ------------------------------------------------------------------------------------------ */
@@ -251,8 +285,11 @@ static att_value change_branch(builder *b, att_graph *graph, const att_node *nod
     }
     att_explored_branch *branch = &e->branches[e->branch_count];
     *branch = (att_explored_branch){.scope = node->scope, .content = describe_branch(graph, node)};
+    const int number = e->branch_count++;
+    if (!e->form.branches)
+        return ATT_NONE;
     att_shape shape = att_value_shape(graph, in[1]);
-    att_value kept = add_factors(b, graph, "branch", e->branch_count++, shape.dims[shape.rank - 1], &branch->keep);
+    att_value kept = add_factors(b, graph, "branch", number, shape.dims[shape.rank - 1], &branch->keep);
     return att_add(graph, in[0], att_gate(graph, in[1], kept));
 }
 
@@ -336,7 +373,7 @@ att_status att_explorer_build(att_explorer *explorer)
     explorer->graph = att_graph_copy(original);
     if (!explorer->graph)
         return att_fail_memory(explorer->context, sizeof *original, "an explorer");
-    int64_t tokens = removable_tokens(explorer->graph);
+    int64_t tokens = explorer->form.tokens ? removable_tokens(explorer->graph) : 0;
     if (tokens > 0) {
         b.removed = add_factors(&b, explorer->graph, "removed", 0, tokens, &explorer->removed);
         explorer->hidden = att_arena_allocate(&explorer->arena, (size_t)tokens * sizeof *explorer->hidden);

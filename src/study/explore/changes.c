@@ -12,18 +12,31 @@ static att_status fail_number(const att_explorer *explorer, const char *what, in
                     (long long)count - 1);
 }
 
-static void fill(const att_factors *factors, int64_t first, int64_t count, float value)
+/* Sets `count` factors of each selected sample, if there are such factors. */
+static void fill(const att_explorer *explorer, const att_factors *factors, int64_t first, int64_t count, float value)
 {
-    for (int64_t i = first; i < first + count; i++)
-        factors->values[i] = value;
+    for (int s = explorer->first; factors->count > 0 && s < explorer->first + explorer->count; s++)
+        for (int64_t i = first; i < first + count; i++)
+            factors->values[s * factors->count + i] = value;
 }
 
-static void set_head(att_explored_layer *layer, int head, att_head_change change)
+static void fill_all(const att_explorer *explorer, const att_factors *factors, float value)
+{
+    fill(explorer, factors, 0, factors->count, value);
+}
+
+static void set_head(const att_explorer *explorer, att_explored_layer *layer, int head, att_head_change change)
 {
     int64_t width = layer->keep.count / layer->attrs.heads;
     layer->changes[head] = change;
-    fill(&layer->keep, head * width, width, change == ATT_HEAD_KEPT);
-    fill(&layer->even, head * width, width, change == ATT_HEAD_UNIFORM);
+    fill(explorer, &layer->keep, head * width, width, change == ATT_HEAD_KEPT);
+    fill(explorer, &layer->even, head * width, width, change == ATT_HEAD_UNIFORM);
+}
+
+void att_explorer_select(att_explorer *explorer, int first, int count)
+{
+    explorer->first = first;
+    explorer->count = count;
 }
 
 att_status att_explorer_change_head(att_explorer *explorer, int layer, int head, att_head_change change)
@@ -34,7 +47,7 @@ att_status att_explorer_change_head(att_explorer *explorer, int layer, int head,
         return fail_number(explorer, "head", head, explorer->layers[layer].attrs.heads);
     if (change < ATT_HEAD_KEPT || change > ATT_HEAD_UNIFORM)
         return att_fail(explorer->context, ATT_ERR_ARGUMENT, "%d is no change of a head", (int)change);
-    set_head(&explorer->layers[layer], head, change);
+    set_head(explorer, &explorer->layers[layer], head, change);
     return ATT_OK;
 }
 
@@ -42,8 +55,7 @@ att_status att_explorer_remove_branch(att_explorer *explorer, int branch, bool r
 {
     if (branch < 0 || branch >= explorer->branch_count)
         return fail_number(explorer, "residual branch", branch, explorer->branch_count);
-    const att_factors *keep = &explorer->branches[branch].keep;
-    fill(keep, 0, keep->count, !removed);
+    fill_all(explorer, &explorer->branches[branch].keep, !removed);
     return ATT_OK;
 }
 
@@ -62,11 +74,12 @@ att_status att_explorer_remove_token(att_explorer *explorer, int token, bool rem
     if (token < 0 || token >= tokens->count)
         return fail_number(explorer, "token", token, tokens->count);
     bool remains = !removed;
+    const float *first = tokens->values + explorer->first * tokens->count;
     for (int64_t i = 0; i < tokens->count; i++)
-        remains = remains || (i != token && tokens->values[i] == 0);
+        remains = remains || (i != token && first[i] == 0);
     if (!remains)
         return att_fail(explorer->context, ATT_ERR_ARGUMENT, "token %d is the last one that remains", token);
-    tokens->values[token] = removed ? -INFINITY : 0;
+    fill(explorer, tokens, token, 1, removed ? -INFINITY : 0);
     return ATT_OK;
 }
 
@@ -74,15 +87,15 @@ void att_explorer_reset(att_explorer *explorer)
 {
     for (int l = 0; l < explorer->layer_count; l++)
         for (int h = 0; h < explorer->layers[l].attrs.heads; h++)
-            set_head(&explorer->layers[l], h, ATT_HEAD_KEPT);
+            set_head(explorer, &explorer->layers[l], h, ATT_HEAD_KEPT);
     for (int b = 0; b < explorer->branch_count; b++)
-        fill(&explorer->branches[b].keep, 0, explorer->branches[b].keep.count, 1);
-    fill(&explorer->removed, 0, explorer->removed.count, 0);
+        fill_all(explorer, &explorer->branches[b].keep, 1);
+    fill_all(explorer, &explorer->removed, 0);
 }
 
 static att_status bind(const att_explorer *explorer, const att_factors *factors)
 {
-    return att_session_bind(explorer->inference.session, factors->name, factors->values);
+    return factors->count > 0 ? att_session_bind(explorer->inference.session, factors->name, factors->values) : ATT_OK;
 }
 
 att_status att_explorer_bind(att_explorer *explorer)
@@ -93,7 +106,7 @@ att_status att_explorer_bind(att_explorer *explorer)
     }
     for (int b = 0; b < explorer->branch_count; b++)
         ATT_TRY(bind(explorer, &explorer->branches[b].keep));
-    return explorer->removed.count > 0 ? bind(explorer, &explorer->removed) : ATT_OK;
+    return bind(explorer, &explorer->removed);
 }
 
 void att_explorer_note(att_explorer *explorer)

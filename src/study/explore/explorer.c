@@ -10,21 +10,31 @@ static att_status prepare(att_explorer *explorer, const att_shapes *shapes)
                         att_dtype_name(network->dtype));
     ATT_TRY(att_network_reshape(network, shapes, &explorer->reshaped));
     ATT_TRY(att_explorer_build(explorer));
-    const att_inference_options options = {
-        .backend = network->backend, .precision = network->precision, .max_batch = 1, .group = 1, .stops = true};
+    const att_inference_options options = {.backend = network->backend,
+                                           .precision = network->precision,
+                                           .max_batch = explorer->form.samples,
+                                           .group = explorer->form.samples == 1 ? 1 : 0,
+                                           .stops = true};
     ATT_TRY(att_inference_create(explorer->graph, att_reshaped_weights(network, &explorer->reshaped), &options,
                                  &explorer->inference));
     att_explorer_reset(explorer);
     return att_explorer_bind(explorer);
 }
 
-static att_status create(att_network *network, const att_shapes *shapes, att_explorer **out)
+/* Of explorers of one sample. */
+static const att_explorer_form whole = {
+    .samples = 1, .rows = true, .heads = true, .uniform = true, .branches = true, .tokens = true};
+
+static att_status create(att_network *network, const att_shapes *shapes, const att_explorer_form *form,
+                         att_explorer **out)
 {
     att_context *context = network->context;
     att_explorer *explorer;
     ATT_TRY(att_new(context, &explorer, 1, "an explorer"));
     explorer->context = explorer->arena.context = context;
     explorer->network = network;
+    explorer->form = *form;
+    explorer->count = form->samples;
     att_status status = prepare(explorer, shapes);
     if (status == ATT_OK)
         *out = explorer;
@@ -36,13 +46,19 @@ static att_status create(att_network *network, const att_shapes *shapes, att_exp
 att_status att_explorer_create(att_network *network, att_explorer **out)
 {
     const att_shapes own = att_model_shapes(network->model);
-    return create(network, &own, out);
+    return create(network, &own, &whole, out);
 }
 
 att_status att_explorer_create_sized(att_network *network, int height, int width, att_explorer **out)
 {
     const att_shapes shapes = att_model_shapes_sized(network->model, height, width);
-    return create(network, &shapes, out);
+    return create(network, &shapes, &whole, out);
+}
+
+att_status att_explorer_create_form(att_network *network, const att_explorer_form *form, att_explorer **out)
+{
+    const att_shapes own = att_model_shapes(network->model);
+    return create(network, &own, form, out);
 }
 
 void att_explorer_destroy(att_explorer **out)
@@ -129,4 +145,9 @@ att_status att_explorer_run_placed(att_explorer *explorer, const att_batch *inpu
         return att_fail(explorer->context, ATT_ERR_NONFINITE,
                         "the network's outputs for this sample contain NaN or infinity");
     return ATT_OK;
+}
+
+att_status att_explorer_run_samples(att_explorer *explorer, const att_batch *inputs, int count, att_batch *answers)
+{
+    return att_inference_run(&explorer->inference, inputs, count, answers);
 }

@@ -23,9 +23,16 @@ enum { ATT_EXPLORER_NAME = 48 };
 /* A vector that the plan reads: factors of what a change scales. */
 typedef struct att_factors {
     char name[ATT_EXPLORER_NAME]; /* of the plan's input */
-    float *values;
-    int64_t count;
+    float *values;                /* [samples][count] */
+    int64_t count;                /* 0: there is no such input */
 } att_factors;
+
+/* What an explorer can change, and what its runs keep. Each kind of change costs time in every run. */
+typedef struct att_explorer_form {
+    int samples;                           /* the most of a run */
+    bool rows;                             /* keep what att_explorer_row() reads; for one sample */
+    bool heads, uniform, branches, tokens; /* uniform: as well as `heads`, which can be removed */
+} att_explorer_form;
 
 typedef struct att_explored_layer {
     const char *scope;
@@ -36,7 +43,7 @@ typedef struct att_explored_layer {
     char kept_name[ATT_KEPTS][ATT_EXPLORER_NAME]; /* outputs of the plan; "": absent */
     const float *kept[ATT_KEPTS];                 /* of the last run; NULL: absent */
     att_factors keep, even;                       /* of a head's output, and of the mean of its values: [H e] */
-    att_head_change *changes;                     /* [H]: of the next run */
+    att_head_change *changes;                     /* [H]: of the next run's last selected sample */
     bool *is_even;                                /* [H]: made uniform in the last run */
 } att_explored_layer;
 
@@ -48,6 +55,8 @@ typedef struct att_explored_branch {
 struct att_explorer {
     att_context *context;
     att_network *network;
+    att_explorer_form form;
+    int first, count; /* the samples whose changes are set */
     att_reshaped reshaped;
     att_graph *graph; /* the network's, with inputs for the changes */
     att_inference inference;
@@ -65,6 +74,14 @@ struct att_explorer {
  * for such images. */
 ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_create_sized(att_network *network, int height, int width,
                                                                 att_explorer **explorer);
+/* As att_explorer_create(), for an evaluation. */
+ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_create_form(att_network *network, const att_explorer_form *form,
+                                                               att_explorer **explorer);
+/* Selects samples [first, first + count) of the next run, which later changes and resets concern; at first all. */
+ATT_FOR_LAB void att_explorer_select(att_explorer *explorer, int first, int count);
+/* Runs `count` samples, of which `inputs` has the network's inputs by name. Outputs may be NaN or infinite. */
+ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_run_samples(att_explorer *explorer, const att_batch *inputs,
+                                                               int count, att_batch *answers);
 /* As att_explorer_run(), for one sample. place: where it shows its photograph; NULL: everywhere. */
 ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_run_placed(att_explorer *explorer, const att_batch *inputs,
                                                               const att_geometry *place, att_batch *answers);
