@@ -8,6 +8,7 @@
     X(train)                \
     X(validate)             \
     X(measure)              \
+    X(ablate)               \
     X(sweep)                \
     X(correlate)            \
     X(stack)                \

@@ -101,6 +101,7 @@ int cli_evaluation_open(cli_app *cli, const cli_evaluation *options, const cli_l
     dataset_options.coarse = d->coarse_labels;
     dataset_options.reduce_zero_label = d->reduce_zero_label;
     dataset_options.ignore_label = d->ignore_label;
+    dataset_options.unlabelled = options->unlabelled;
     if (d->cache_bytes > 0)
         dataset_options.cache_bytes = (size_t)d->cache_bytes;
     int code = cli_file_check("--class-map", d->class_map);

@@ -29,6 +29,7 @@ typedef struct cli_evaluation {
     cli_passes passes;             /* of validate only */
     bool test_images;              /* these two are no flags; see cli_load_options */
     att_dtype dtype;
+    bool unlabelled; /* no flag: images without classes are accepted */
 } cli_evaluation;
 
 /* Sets options->dtype by a command's flag --f64. Returns CLI_OK, or CLI_USAGE if --amp is set as well. */

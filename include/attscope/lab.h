@@ -4,6 +4,7 @@
 #ifndef ATTSCOPE_LAB_H
 #define ATTSCOPE_LAB_H
 
+#include <attscope/lab/ablation.h>
 #include <attscope/lab/bench.h>
 #include <attscope/lab/collapse.h>
 #include <attscope/lab/collection.h>

@@ -7,6 +7,7 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "base/io/npz.h"
 #include "base/io/safetensors.h"
 #include "lab/runs/records/raw.h"
 
@@ -86,29 +87,11 @@ static att_status open_safetensors(att_raw_files *files, const att_raw_fact *fac
     return status;
 }
 
-/* The header of a .npy file of version 1.0: little-endian numbers, row by row. Its length is a multiple of 64. */
-static size_t format_npy(const att_raw_array *array, char header[512])
-{
-    enum { PREFIX = 10, ALIGNED = 64 };
-    char shape[160] = "";
-    for (int i = 0; i < array->shape.rank; i++)
-        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%lld,%s", (long long)array->shape.dims[i],
-                 i + 1 < array->shape.rank ? " " : "");
-    int length = snprintf(header + PREFIX, 512 - PREFIX, "{'descr': '<f%d', 'fortran_order': False, 'shape': (%s), }",
-                          (int)att_safetensors_dtype_size(array->dtype), shape);
-    size_t all = ((size_t)(PREFIX + length + 1) + ALIGNED - 1) / ALIGNED * ALIGNED;
-    memset(header + PREFIX + length, ' ', all - PREFIX - (size_t)length);
-    header[all - 1] = '\n';
-    memcpy(header, "\x93NUMPY\x01\x00", 8);
-    header[8] = (char)((all - PREFIX) & 0xff);
-    header[9] = (char)((all - PREFIX) >> 8);
-    return all;
-}
-
 static att_status open_npy(att_raw_files *files, att_raw_array *array, const char *path)
 {
-    char header[512];
-    array->offset = format_npy(array, header);
+    char header[ATT_NPY_HEADER];
+    const char *type = att_safetensors_dtype_size(array->dtype) == 8 ? "<f8" : "<f4";
+    array->offset = att_npy_header(type, array->shape, header);
     ATT_TRY(att_file_writer_open(files->context, path, &array->file));
     return att_file_writer_place(array->file, 0, header, array->offset);
 }

@@ -1,0 +1,174 @@
+/* Runs batches with changes. */
+#include <math.h>
+#include <string.h>
+
+#include "base/core/clock.h"
+#include "base/core/error.h"
+#include "data/dataset.h"
+#include "lab/runs/ablation/ablation.h"
+#include "networks/models/family.h"
+#include "networks/tasks/score.h"
+#include "study/network/network.h"
+
+/* --- room --------------------------------------------------------------------------------------------------------- */
+
+static att_status allocate_answers(att_ablation *a, att_ablated_answers *answers)
+{
+    const size_t images = (size_t)a->capacity;
+    answers->loss = att_arena_allocate(&a->arena, att_size_product(images, sizeof *answers->loss));
+    answers->right = att_arena_allocate(&a->arena, images * sizeof *answers->right);
+    return answers->loss && answers->right ? ATT_OK
+                                           : att_fail_memory(a->context, images * sizeof *answers->loss,
+                                                             "the answers without a part of the network");
+}
+
+att_status att_ablation_allocate(att_ablation *a, int64_t images)
+{
+    const size_t changes = 1 + (size_t)a->part_count;
+    a->capacity = images;
+    a->images = att_arena_allocate(&a->arena, att_size_product((size_t)images, sizeof *a->images));
+    a->answers = att_arena_allocate(&a->arena, changes * sizeof *a->answers);
+    if (!a->images || !a->answers)
+        return att_fail_memory(a->context, (size_t)images * sizeof *a->images, "the images of an ablation");
+    for (size_t c = 0; c < changes; c++)
+        ATT_TRY(allocate_answers(a, &a->answers[c]));
+    return ATT_OK;
+}
+
+/* --- changes ------------------------------------------------------------------------------------------------------ */
+
+static att_status apply(const att_ablation *a, const att_ablated_part *part)
+{
+    for (int i = 0; i < part->count; i++) {
+        const att_cut cut = part->cuts[i];
+        if (cut.kind == ATT_ABLATED_HEADS)
+            ATT_TRY(att_explorer_change_head(a->explorer, cut.part, cut.head,
+                                             a->uniform ? ATT_HEAD_UNIFORM : ATT_HEAD_REMOVED));
+        else if (cut.kind == ATT_ABLATED_BRANCHES)
+            ATT_TRY(att_explorer_remove_branch(a->explorer, cut.part, true));
+        else
+            ATT_TRY(att_explorer_remove_token(a->explorer, cut.part, true));
+    }
+    return ATT_OK;
+}
+
+/* Gives changes [first, first + count), of which 0 is none, `images` samples each. */
+static att_status set_changes(const att_ablation *a, int first, int count, int images)
+{
+    att_explorer_select(a->explorer, 0, a->samples);
+    att_explorer_reset(a->explorer);
+    for (int c = first; c < first + count; c++) {
+        att_explorer_select(a->explorer, (c - first) * images, images);
+        ATT_TRY(c > 0 ? apply(a, &a->kept) : ATT_OK);
+        ATT_TRY(c > 0 ? apply(a, &a->parts[c - 1]) : ATT_OK);
+    }
+    return ATT_OK;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+static int most_probable(const float *logits, int classes)
+{
+    att_ranked first;
+    (void)att_rank_classes(logits, classes, &first, 1);
+    return first.class_number;
+}
+
+/* The images of a run. */
+typedef struct seen {
+    int64_t first; /* number in the ablation */
+    int count;
+} seen;
+
+static void take_answers(att_ablation *a, const float *logits, int change, seen images)
+{
+    for (int i = 0; i < images.count; i++) {
+        const float *of = logits + (size_t)i * (size_t)a->classes;
+        att_ablated_image *image = &a->images[images.first + i];
+        att_scores scores = {0};
+        if (change == 0 && !image->labelled)
+            image->label = most_probable(of, a->classes);
+        a->answers[change].loss[images.first + i] = att_scores_add(&scores, of, a->classes, image->label);
+        a->answers[change].right[images.first + i] = scores.first > 0;
+    }
+}
+
+static att_status report(const att_ablation *a)
+{
+    const double seconds = att_seconds_now() - a->started, rate = (double)a->runs / seconds;
+    const att_progress progress = {.stage = "ablate",
+                                   .batch = a->runs,
+                                   .batches = a->pass_runs,
+                                   .images_per_second = rate,
+                                   .seconds_left = (double)(a->pass_runs - a->runs) / rate,
+                                   .loss = NAN,
+                                   .lr = NAN,
+                                   .slowest_rank = -1,
+                                   .done = a->runs,
+                                   .total = a->pass_runs};
+    if (!a->progress || a->progress(a->progress_user, &progress))
+        return ATT_OK;
+    return att_fail(a->context, ATT_ERR_STOPPED, "the ablation was stopped on request; there is no result");
+}
+
+static att_status run_changes(att_ablation *a, const att_batch *tiled, int first, int count, seen images)
+{
+    att_batch answers;
+    const char *output = att_model_task_of(a->network->model)->class_output;
+    ATT_TRY(set_changes(a, first, count, images.count));
+    ATT_TRY(att_explorer_run_samples(a->explorer, tiled, count * images.count, &answers));
+    const float *logits = att_batch_field(&answers, output);
+    for (int c = 0; c < count; c++)
+        take_answers(a, logits + (size_t)c * (size_t)images.count * (size_t)a->classes, first + c, images);
+    a->runs += (int64_t)count * images.count;
+    return report(a);
+}
+
+/* --- batches ------------------------------------------------------------------------------------------------------ */
+
+static att_status note_images(att_ablation *a, const att_batch *batch, const int32_t *labels,
+                              const att_dataset *dataset)
+{
+    char name[ATT_DATA_MAX_NAME];
+    if (a->image_count + batch->count > a->capacity)
+        return att_fail(a->context, ATT_ERR_INTERNAL, "more images than an ablation has room for");
+    for (int i = 0; i < batch->count; i++) {
+        att_ablated_image *image = &a->images[a->image_count + i];
+        image->index = batch->indices[i];
+        image->label = labels ? labels[i] : -1;
+        image->labelled = image->label >= 0;
+        if (image->name)
+            continue; /* an earlier pass */
+        image->name = att_arena_string(&a->arena, att_dataset_short_name(dataset, image->index, name, sizeof name));
+        if (!image->name)
+            return att_fail_memory(a->context, sizeof name, "the name of an image");
+    }
+    return ATT_OK;
+}
+
+/* A run of few images has room for several changes: the images of the batch `times` times. */
+static const att_batch *repeat(att_ablation *a, const att_batch *batch, int times, att_replaced_batch *room)
+{
+    const att_field image = att_model_image(a->network->model).field;
+    const size_t bytes = (size_t)batch->count * (size_t)att_shape_count(image.shape) * sizeof(float);
+    if (times == 1)
+        return batch;
+    for (int t = 0; t < times; t++)
+        memcpy((char *)a->tile + (size_t)t * bytes, att_batch_field(batch, image.name), bytes);
+    return att_batch_replace(batch, image.name, a->tile, room);
+}
+
+att_status att_ablation_observe(att_ablation *a, const att_batch *batch, const int32_t *labels,
+                                const att_dataset *dataset)
+{
+    att_replaced_batch room;
+    const seen images = {a->image_count, batch->count};
+    const int changes = 1 + a->part_count, fitting = a->samples / batch->count;
+    const int times = fitting < changes ? fitting : changes;
+    ATT_TRY(note_images(a, batch, labels, dataset));
+    const att_batch *tiled = repeat(a, batch, times, &room);
+    for (int first = 0; first < changes; first += times)
+        ATT_TRY(run_changes(a, tiled, first, first + times < changes ? times : changes - first, images));
+    a->image_count += batch->count;
+    return ATT_OK;
+}
