@@ -10,6 +10,7 @@ The package calls the C library attscope; numpy is the only other package that i
 the logger "attscope", failures are raised as `attscope.Error`.
 """
 
+from ._ablation import Ablation, Exploration
 from ._context import Error, Progress
 from ._figures import Figures
 from ._inputs import Image, Images
@@ -20,8 +21,10 @@ from ._report import Report, report
 from ._training import Training, train
 
 __all__ = [
+    "Ablation",
     "Drawing",
     "Error",
+    "Exploration",
     "Figures",
     "Image",
     "Images",

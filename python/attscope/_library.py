@@ -19,6 +19,7 @@ FULL, MIXED = 0, 1  # att_precision
 LOG_WARNING = 1  # att_log_level
 EVENT_EPOCH = 3  # att_event_kind
 SWITCH = 3  # ATT_OPTION_SWITCH
+HEAD_REMOVED, HEAD_UNIFORM = 1, 2  # att_head_change
 # att_safetensors_dtype, by the names that torch uses
 TORCH_DTYPES = "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
 
@@ -137,6 +138,7 @@ att_explorer_layer = _struct(
     bool causal, content, positions
     """,
 )
+att_explorer_branch = _struct("att_explorer_branch", "text scope, content")
 att_measurement = _struct(
     "att_measurement",
     """
@@ -202,6 +204,14 @@ att_measured = _struct(
     address measure; att_evaluation evaluation; char split[64], folder[4096]
     """,
 )
+att_ablation_options = _struct(
+    "att_ablation_options",
+    """
+    text heads, branches, tokens; bool uniform, greedy; double bound; int batch_size, workers; bool skip_corrupt;
+    ProgressFn progress; address progress_user
+    """,
+)
+att_ablation_image = _struct("att_ablation_image", "text name; int64_t index; int label; bool labelled")
 att_event_field = _struct("att_event_field", "text name; double number; text text")
 att_event = _struct(
     "att_event",
@@ -287,6 +297,7 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_network_open_dataset": (c_int, [c_void_p, _texts, c_int, POINTER(att_dataset_options), _object]),
     "att_network_compare_classes": (c_int, [c_void_p, c_void_p, c_bool]),
     "att_dataset_close": (None, [_object]),
+    "att_dataset_class_count": (c_int, [c_void_p]),
     "att_evaluate_options_defaults": (att_evaluate_options, []),
     "att_network_evaluate": (c_int, [c_void_p, c_void_p, POINTER(att_evaluate_options), POINTER(att_evaluation)]),
     "att_model_task": (att_task_info, [c_void_p]),
@@ -301,6 +312,12 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_explorer_destroy": (None, [_object]),
     "att_explorer_layer_count": (c_int, [c_void_p]),
     "att_explorer_layer_at": (att_explorer_layer, [c_void_p, c_int]),
+    "att_explorer_branch_count": (c_int, [c_void_p]),
+    "att_explorer_branch_at": (att_explorer_branch, [c_void_p, c_int]),
+    "att_explorer_change_head": (c_int, [c_void_p, c_int, c_int, c_int]),
+    "att_explorer_remove_branch": (c_int, [c_void_p, c_int, c_bool]),
+    "att_explorer_remove_token": (c_int, [c_void_p, c_int, c_bool]),
+    "att_explorer_reset": (None, [c_void_p]),
     "att_explorer_run": (c_int, [c_void_p, POINTER(att_batch), POINTER(att_batch)]),
     "att_explorer_row": (c_int, [c_void_p, c_int, c_int, c_void_p, c_void_p]),
     # Public functions of lab/json.h, which libattscope contains.
@@ -318,6 +335,14 @@ _LAB: dict[str, tuple[Any, list[Any]]] = {
         [c_void_p, _texts, c_int, POINTER(att_measuring_options), POINTER(att_measured)],
     ),
     "att_measured_free": (None, [POINTER(att_measured)]),
+    "att_ablation_options_defaults": (att_ablation_options, []),
+    "att_ablate": (c_int, [c_void_p, c_void_p, POINTER(att_ablation_options), _object]),
+    "att_ablation_destroy": (None, [_object]),
+    "att_ablation_losses": (POINTER(c_double), [c_void_p, c_int]),
+    "att_ablation_right": (POINTER(c_bool), [c_void_p, c_int]),
+    "att_ablation_image_at": (att_ablation_image, [c_void_p, c_int64]),
+    "att_ablation_write_json": (None, [c_void_p, c_void_p]),
+    "att_ablation_write_npz": (c_int, [c_void_p, c_char_p]),
     "att_recipe_flags": (c_int, [c_void_p, _object]),
     "att_recipe_read": (c_int, [c_void_p, c_char_p, c_void_p, _object]),
     "att_yaml_destroy": (None, [_object]),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _figures, _inputs, _passes
+from . import _ablation, _figures, _inputs, _passes
 from . import _library as lib
 from ._context import (
     Context,
@@ -262,6 +262,12 @@ class Network:
             explorer = self._explorer()
             return [self._layer(explorer, i).scope.decode() for i in range(core.att_explorer_layer_count(explorer))]
 
+    @property
+    def branches(self) -> list[str]:
+        """The names of the residual additions, such as "blocks.3.add1", in the order of the network."""
+        with self._use():
+            return self._branch_names(self._explorer())
+
     # --- running ------------------------------------------------------------------------------------------------------
 
     def predict(
@@ -462,8 +468,55 @@ class Network:
         is one, and the tokens of the patches follow row by row. A key that a query does not see (of another window of a
         Swin transformer, or later than it) is NaN.
         """
-        with self._use() as network:
-            explorer = self._explorer()
+        return self._attention_changed(image, None, layer, head, query)
+
+    def explore(self, image: Image | Mapping[str, Any]) -> _ablation.Exploration:
+        """One image in this network, of which parts can be removed: `explore("cat.jpg").remove(head=(3, 1)).predict()`.
+
+        image: as in `attention()`.
+        """
+        return _ablation.Exploration(self, image if isinstance(image, Mapping) else _single(image))
+
+    def ablate(
+        self,
+        data: Any,
+        *,
+        heads: str | Sequence[str] | None = None,
+        branches: str | Sequence[str] | None = None,
+        tokens: str | Sequence[str] | None = None,
+        uniform: bool = False,
+        greedy: bool = False,
+        bound: float = 0,
+        split: str | None = None,
+        batch_size: int = BATCH,
+        workers: int = 4,
+        skip_corrupt: bool = False,
+        npz: Any = None,
+        progress: ProgressCallback | None = None,
+    ) -> _ablation.Ablation:
+        """Evaluates the network on a data set without parts of it, one part after another, as `attscope ablate` does.
+
+        data, split: as in `evaluate()`. Images without classes have the class that the unchanged network predicts.
+        heads: "all" (also if no parts are named), or layers and heads: "blocks.3" (each head alone), "blocks.3:0,2"
+        (both together), "blocks.3:0+blocks.4:1". A list of such texts is removed one after another.
+        branches: residual branches: "all", "attention", "mlp", or names of additions, such as "blocks.3.add1".
+        tokens: "all", "class", "registers" (each alone), or numbers and ranges, such as "1-4,7" (together).
+        uniform: make heads uniform instead of removing them.
+        greedy, bound: remove the parts one after another for good, always the one without which accuracy is highest,
+        as long as accuracy is not below `bound`, in per cent.
+        npz: also write the numbers of each image to this file.
+        batch_size, workers, skip_corrupt, progress: as in `evaluate()`.
+        """
+        return _ablation.ablate(
+            self, data, split, batch_size, workers, skip_corrupt, npz, progress, heads=heads, branches=branches,
+            tokens=tokens, uniform=uniform, greedy=greedy, bound=bound,
+        )  # fmt: skip
+
+    def _attention_changed(
+        self, image: Any, apply: Any, layer: int | str, head: int | None, query: int | None
+    ) -> np.ndarray:
+        """As attention(), with the changes that apply(explorer) makes; None: none."""
+        with self._use() as network, self._changed(apply) as explorer:
             number = self._layer_number(explorer, layer)
             facts = self._layer(explorer, number)
             heads = [_index("head", head, facts.heads)] if head is not None else list(range(facts.heads))
@@ -561,6 +614,31 @@ class Network:
         if not handles.explorer:
             self._context.check(core.att_explorer_create(handles.network, byref(handles.explorer)))
         return handles.explorer
+
+    @contextmanager
+    def _changed(self, apply: Any) -> Iterator[ctypes.c_void_p]:
+        """The explorer with the changes that apply(explorer) makes; None: none."""
+        explorer = self._explorer()
+        try:
+            if apply is not None:
+                apply(explorer)
+            yield explorer
+        finally:
+            core.att_explorer_reset(explorer)
+
+    def _predict_changed(self, image: Any, apply: Any, top: int) -> dict[str, Any]:
+        """The prediction for one image by the network with changes."""
+        with self._use() as network, self._changed(apply) as explorer, self._json_writer() as writer:
+            given, batch = self._sample(network, image), lib.att_batch()
+            self._context.check(core.att_explorer_run(explorer, byref(given), byref(batch)))
+            name = image if _inputs.is_path(image) else None
+            answer = next(self._answers(network, batch, top, writer, [name]))
+            own = {output: rows[0] for output, rows in _outputs(batch).items() if not output.startswith("explore.")}
+        return {"image": name, **answer, **own}
+
+    def _branch_names(self, explorer: ctypes.c_void_p) -> list[str]:
+        count = core.att_explorer_branch_count(explorer)
+        return [core.att_explorer_branch_at(explorer, i).scope.decode() for i in range(count)]
 
     def _layer(self, explorer: ctypes.c_void_p, number: int) -> Any:
         return core.att_explorer_layer_at(explorer, number)
@@ -679,11 +757,15 @@ class Network:
         finally:
             core.att_json_writer_destroy(byref(writer))
 
+    def _finish_json(self, writer: ctypes.c_void_p) -> Any:
+        text, length = ctypes.c_char_p(), ctypes.c_size_t()
+        self._context.check(core.att_json_writer_finish(writer, byref(text), byref(length)))
+        return json.loads(ctypes.string_at(text, length.value))
+
     def _answers(
         self, network: ctypes.c_void_p, batch: Any, top: int, writer: ctypes.c_void_p, names: Sequence[str | None]
     ) -> Iterator[dict[str, Any]]:
         """The predictions for the images of a batch, which have these paths."""
-        text, length = ctypes.c_char_p(), ctypes.c_size_t()
         shown = lib.att_answer_options(topk=top)
         fields = [batch.fields[i] for i in range(batch.field_count)]
         places = [batch.data[i] for i in range(batch.field_count)]
@@ -696,8 +778,7 @@ class Network:
             core.att_json_begin_object(writer)
             self._context.check(core.att_network_write(network, byref(single), byref(shown), writer))
             core.att_json_end_object(writer)
-            self._context.check(core.att_json_writer_finish(writer, byref(text), byref(length)))
-            yield json.loads(ctypes.string_at(text, length.value))
+            yield self._finish_json(writer)
 
     def _measure_files(self, paths: Sequence[Any], options: Any, progress: ProgressCallback | None) -> _figures.Figures:
         found = lib.att_measured()

@@ -47,6 +47,8 @@ class Layout(Case):
             "ATT_LOG_WARNING": lib.LOG_WARNING,
             "ATT_EVENT_EPOCH": lib.EVENT_EPOCH,
             "ATT_OPTION_SWITCH": lib.SWITCH,
+            "ATT_HEAD_REMOVED": lib.HEAD_REMOVED,
+            "ATT_HEAD_UNIFORM": lib.HEAD_UNIFORM,
             "ATT_MAX_RANK": lib.MAX_RANK,
             "ATT_MOST_SCALES": lib.MOST_SCALES,
         }

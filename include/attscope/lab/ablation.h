@@ -103,9 +103,10 @@ typedef struct att_ablation_image {
     bool labelled;    /* false: y is what the unchanged network predicts */
 } att_ablation_image;
 ATT_API att_ablation_image att_ablation_image_at(const att_ablation *ablation, int64_t image);
-/* The loss of an image, and whether the answer is right. change: -1 is the unchanged network. */
-ATT_API double att_ablation_loss(const att_ablation *ablation, int change, int64_t image);
-ATT_API bool att_ablation_is_right(const att_ablation *ablation, int change, int64_t image);
+/* The losses of the images, and whether the answers are right: [images]. change: -1 is the unchanged network. They live
+ * as long as the ablation. */
+ATT_API const double *att_ablation_losses(const att_ablation *ablation, int change);
+ATT_API const bool *att_ablation_right(const att_ablation *ablation, int change);
 /* Writes the numbers of the `count` images whose loss differs most from that of the unchanged network, the largest
  * increase or decrease first, and returns how many there are: at most `count`. */
 ATT_API int att_ablation_most_changed(const att_ablation *ablation, int change, int64_t *images, int count);

@@ -5,8 +5,6 @@
 #include "base/core/clock.h"
 #include "base/core/error.h"
 #include "lab/runs/ablation/ablation.h"
-#include "networks/models/family.h"
-#include "networks/tasks/task.h"
 #include "study/network/network.h"
 
 /* Samples of a run of few images, which then has several changes; enough for all threads of a small machine. */
@@ -24,15 +22,14 @@ att_ablation_options att_ablation_options_defaults(void)
 
 static att_status check(att_network *network, const att_ablation_options *options)
 {
-    const att_task *task = att_model_task_of(network->model);
     if (!(options->bound >= 0 && options->bound <= 100))
         return att_fail(network->context, ATT_ERR_ARGUMENT, "the bound of the accuracy is %g, expected 0 to 100 (%%)",
                         options->bound);
-    if (!task->class_output || !task->class_field)
+    if (!att_network_class_output(network))
         return att_fail(network->context, ATT_ERR_UNSUPPORTED,
                         "%s is a network of the task \"%s\": an ablation compares the probability of an image's class, "
                         "which networks of the task \"classification\" give",
-                        network->identity.name, task->info.name);
+                        network->identity.name, att_model_task(network->model).name);
     ATT_TRY(att_model_need_image(network->model));
     return att_network_need_head(network, "its answers cannot be compared");
 }
@@ -135,7 +132,6 @@ void att_ablation_destroy(att_ablation **ablation)
 typedef struct pass {
     att_ablation *ablation;
     const att_dataset *dataset;
-    bool labelled;
 } pass;
 
 /* An att_evaluate_options.observed. */
@@ -143,20 +139,19 @@ static att_status observe(void *user, att_session *session, const att_batch *bat
 {
     (void)session;
     const pass *p = user;
-    const att_task *task = att_model_task_of(p->ablation->network->model);
-    return att_ablation_observe(p->ablation, batch, p->labelled ? att_task_classes(task, batch) : NULL, p->dataset);
+    return att_ablation_observe(p->ablation, batch, p->dataset);
 }
 
 /* Runs all images. measure: NULL: none. */
 static att_status run_images(att_ablation *a, const att_dataset *dataset, const att_ablation_options *options,
                              att_measure *measure)
 {
-    pass p = {a, dataset, att_dataset_class_count(dataset) > 0};
+    pass p = {a, dataset};
     att_evaluate_options evaluate = att_evaluate_options_defaults();
     evaluate.batch_size = a->samples < options->batch_size ? a->samples : options->batch_size;
     evaluate.workers = options->workers;
     evaluate.skip_corrupt = options->skip_corrupt;
-    evaluate.unlabelled = !p.labelled;
+    evaluate.unlabelled = att_dataset_class_count(dataset) == 0;
     evaluate.measure = measure;
     evaluate.observed = observe;
     evaluate.observed_user = &p;

@@ -81,10 +81,9 @@ att_status att_ablation_select(att_ablation *ablation, const att_ablation_option
 
 /* run.c: makes room for the answers to `images` images. Errors: ERR_MEMORY. */
 att_status att_ablation_allocate(att_ablation *ablation, int64_t images);
-/* Runs the batch unchanged and with each change. batch: images of the network's size; labels: their classes, -1: none,
- * NULL: none has one. Errors: those of running; ERR_STOPPED. */
-att_status att_ablation_observe(att_ablation *ablation, const att_batch *batch, const int32_t *labels,
-                                const att_dataset *dataset);
+/* Runs the batch, images of the data set in the network's size, unchanged and with each change. Errors: those of
+ * running; ERR_STOPPED. */
+att_status att_ablation_observe(att_ablation *ablation, const att_batch *batch, const att_dataset *dataset);
 
 /* figures.c: computes changes and ranks of the images seen so far. Errors: ERR_MEMORY. */
 att_status att_ablation_conclude(att_ablation *ablation);

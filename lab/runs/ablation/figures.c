@@ -136,19 +136,19 @@ att_ablation_image att_ablation_image_at(const att_ablation *ablation, int64_t n
     return (att_ablation_image){image->name, image->index, image->label, image->labelled};
 }
 
-double att_ablation_loss(const att_ablation *ablation, int change, int64_t image)
+const double *att_ablation_losses(const att_ablation *ablation, int change)
 {
-    return ablation->answers[1 + change].loss[image];
+    return ablation->answers[1 + change].loss;
 }
 
-bool att_ablation_is_right(const att_ablation *ablation, int change, int64_t image)
+const bool *att_ablation_right(const att_ablation *ablation, int change)
 {
-    return ablation->answers[1 + change].right[image];
+    return ablation->answers[1 + change].right;
 }
 
 static double size_of_change(const att_ablation *a, int change, int64_t image)
 {
-    const double size = fabs(att_ablation_loss(a, change, image) - att_ablation_loss(a, -1, image));
+    const double size = fabs(att_ablation_losses(a, change)[image] - att_ablation_losses(a, -1)[image]);
     return isnan(size) ? INFINITY : size;
 }
 

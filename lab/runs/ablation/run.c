@@ -6,7 +6,6 @@
 #include "base/core/error.h"
 #include "data/dataset.h"
 #include "lab/runs/ablation/ablation.h"
-#include "networks/models/family.h"
 #include "networks/tasks/score.h"
 #include "study/network/network.h"
 
@@ -114,10 +113,9 @@ static att_status report(const att_ablation *a)
 static att_status run_changes(att_ablation *a, const att_batch *tiled, int first, int count, seen images)
 {
     att_batch answers;
-    const char *output = att_model_task_of(a->network->model)->class_output;
     ATT_TRY(set_changes(a, first, count, images.count));
     ATT_TRY(att_explorer_run_samples(a->explorer, tiled, count * images.count, &answers));
-    const float *logits = att_batch_field(&answers, output);
+    const float *logits = att_batch_field(&answers, att_network_class_output(a->network));
     for (int c = 0; c < count; c++)
         take_answers(a, logits + (size_t)c * (size_t)images.count * (size_t)a->classes, first + c, images);
     a->runs += (int64_t)count * images.count;
@@ -126,8 +124,7 @@ static att_status run_changes(att_ablation *a, const att_batch *tiled, int first
 
 /* --- batches ------------------------------------------------------------------------------------------------------ */
 
-static att_status note_images(att_ablation *a, const att_batch *batch, const int32_t *labels,
-                              const att_dataset *dataset)
+static att_status note_images(att_ablation *a, const att_batch *batch, const att_dataset *dataset)
 {
     char name[ATT_DATA_MAX_NAME];
     if (a->image_count + batch->count > a->capacity)
@@ -135,7 +132,7 @@ static att_status note_images(att_ablation *a, const att_batch *batch, const int
     for (int i = 0; i < batch->count; i++) {
         att_ablated_image *image = &a->images[a->image_count + i];
         image->index = batch->indices[i];
-        image->label = labels ? labels[i] : -1;
+        image->label = att_dataset_label(dataset, image->index);
         image->labelled = image->label >= 0;
         if (image->name)
             continue; /* an earlier pass */
@@ -158,14 +155,13 @@ static const att_batch *repeat(att_ablation *a, const att_batch *batch, int time
     return att_batch_replace(batch, image.name, a->tile, room);
 }
 
-att_status att_ablation_observe(att_ablation *a, const att_batch *batch, const int32_t *labels,
-                                const att_dataset *dataset)
+att_status att_ablation_observe(att_ablation *a, const att_batch *batch, const att_dataset *dataset)
 {
     att_replaced_batch room;
     const seen images = {a->image_count, batch->count};
     const int changes = 1 + a->part_count, fitting = a->samples / batch->count;
     const int times = fitting < changes ? fitting : changes;
-    ATT_TRY(note_images(a, batch, labels, dataset));
+    ATT_TRY(note_images(a, batch, dataset));
     const att_batch *tiled = repeat(a, batch, times, &room);
     for (int first = 0; first < changes; first += times)
         ATT_TRY(run_changes(a, tiled, first, first + times < changes ? times : changes - first, images));

@@ -87,23 +87,52 @@ static bool means(const char *word, const char *scope)
            (dot && strlen(word) == (size_t)(dot - scope) && strncmp(word, scope, strlen(word)) == 0);
 }
 
+/* "3" or "1-4", of numbers below `count`. */
+static bool read_range(const char *text, int count, int range[2])
+{
+    char *end = NULL;
+    const long first = strtol(text, &end, 10);
+    const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+    range[0] = (int)first;
+    range[1] = (int)last;
+    return *text >= '0' && *text <= '9' && *end == '\0' && first <= last && last < count;
+}
+
+/* Takes numbers and ranges below `count`, separated by commas. Returns ERR_NOT_FOUND, without a message, if the text
+ * is anything else. */
+static att_status take_numbers(att_ablation *a, char *text, int count, bool group, att_cut cut)
+{
+    for (char *at = text; at;) {
+        char *comma = strchr(at, ',');
+        int range[2];
+        if (comma)
+            *comma = '\0';
+        if (!read_range(at, count, range))
+            return ATT_ERR_NOT_FOUND;
+        for (int n = range[0]; n <= range[1]; n++) {
+            *(cut.kind == ATT_ABLATED_HEADS ? &cut.head : &cut.part) = n;
+            ATT_TRY(take(a, group, cut));
+        }
+        at = comma ? comma + 1 : NULL;
+    }
+    return ATT_OK;
+}
+
 /* heads: NULL: all */
 static att_status take_heads_of(att_ablation *a, int layer, const char *heads, bool group)
 {
     const att_explorer_layer l = att_explorer_layer_at(a->explorer, layer);
-    int *numbers;
-    ATT_TRY(att_new(a->context, &numbers, (size_t)l.heads, "the heads of a layer"));
-    const bool every = !heads || strcmp(heads, "*") == 0;
-    const int count = every ? 0 : att_text_to_list(heads, 0, l.heads - 1, numbers, l.heads);
-    att_status status = ATT_OK;
-    if (!every && count == 0)
-        status = att_fail(a->context, ATT_ERR_ARGUMENT,
-                          "heads \"%s\" of %s: expected numbers from 0 to %d, separated by commas, or *", heads,
-                          l.scope, l.heads - 1);
-    for (int h = 0; status == ATT_OK && h < (every ? l.heads : count); h++)
-        status = take(a, group, (att_cut){ATT_ABLATED_HEADS, layer, every ? h : numbers[h]});
-    att_free(a->context, numbers);
-    return status;
+    char numbers[WORD];
+    if (!heads || strcmp(heads, "*") == 0)
+        snprintf(numbers, sizeof numbers, "0-%d", l.heads - 1);
+    else
+        snprintf(numbers, sizeof numbers, "%s", heads);
+    const att_status status = take_numbers(a, numbers, l.heads, group, (att_cut){ATT_ABLATED_HEADS, layer, -1});
+    if (status != ATT_ERR_NOT_FOUND)
+        return status;
+    return att_fail(a->context, ATT_ERR_ARGUMENT,
+                    "heads \"%s\" of %s: expected numbers and ranges from 0 to %d, separated by commas, or *", heads,
+                    l.scope, l.heads - 1);
 }
 
 /* word: "LAYER" or "LAYER:HEADS". */
@@ -172,17 +201,6 @@ static att_status take_named_tokens(att_ablation *a, const char *word, int token
     return ATT_OK;
 }
 
-/* "3" or "1-4". */
-static bool read_range(const char *text, int tokens, int range[2])
-{
-    char *end = NULL;
-    const long first = strtol(text, &end, 10);
-    const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
-    range[0] = (int)first;
-    range[1] = (int)last;
-    return end > text && *end == '\0' && *text >= '0' && *text <= '9' && first <= last && last < tokens;
-}
-
 static att_status take_tokens(att_ablation *a, char *word, bool group)
 {
     bool known;
@@ -190,20 +208,13 @@ static att_status take_tokens(att_ablation *a, char *word, bool group)
         return att_explorer_remove_token(a->explorer, 0, true); /* the reason */
     const int tokens = att_explorer_layer_at(a->explorer, 0).tokens;
     ATT_TRY(take_named_tokens(a, word, tokens, group, &known));
-    for (char *at = known ? NULL : word; at;) {
-        char *comma = strchr(at, ',');
-        int range[2];
-        if (comma)
-            *comma = '\0';
-        if (!read_range(at, tokens, range))
-            return att_fail(a->context, ATT_ERR_ARGUMENT,
-                            "tokens \"%s\": expected all, class, registers, or numbers and ranges from 0 to %d", at,
-                            tokens - 1);
-        for (int t = range[0]; t <= range[1]; t++)
-            ATT_TRY(take(a, group, (att_cut){ATT_ABLATED_TOKENS, t, -1}));
-        at = comma ? comma + 1 : NULL;
-    }
-    return ATT_OK;
+    const att_status status =
+        known ? ATT_OK : take_numbers(a, word, tokens, group, (att_cut){ATT_ABLATED_TOKENS, 0, -1});
+    if (status != ATT_ERR_NOT_FOUND)
+        return status;
+    return att_fail(a->context, ATT_ERR_ARGUMENT,
+                    "tokens \"%s\": expected all, class, registers, or numbers and ranges from 0 to %d", word,
+                    tokens - 1);
 }
 
 /* --- lists -------------------------------------------------------------------------------------------------------- */

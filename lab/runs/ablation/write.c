@@ -208,14 +208,19 @@ static att_status add_answers(const att_ablation *a, att_npz *npz, const char *n
                        (size_t)(rows * a->image_count) * sizeof *room);
 }
 
+static double loss_of(const att_ablation *a, int change, int64_t image)
+{
+    return att_ablation_losses(a, change)[image];
+}
+
 static double right_of(const att_ablation *a, int change, int64_t image)
 {
-    return att_ablation_is_right(a, change, image);
+    return att_ablation_right(a, change)[image];
 }
 
 static double probability_of(const att_ablation *a, int change, int64_t image)
 {
-    return exp(-att_ablation_loss(a, change, image));
+    return exp(-att_ablation_losses(a, change)[image]);
 }
 
 static double label_of(const att_ablation *a, int change, int64_t image)
@@ -244,7 +249,7 @@ static att_status add_images(const att_ablation *a, att_npz *npz, double *room)
     ATT_TRY(att_npz_add_texts(npz, "image.name", a->image_count, image_name, a));
     ATT_TRY(add_row(a, npz, "image.index", room, index_of));
     ATT_TRY(add_row(a, npz, "image.class", room, label_of));
-    ATT_TRY(add_answers(a, npz, "loss", room, att_ablation_loss));
+    ATT_TRY(add_answers(a, npz, "loss", room, loss_of));
     ATT_TRY(add_answers(a, npz, "right", room, right_of));
     return add_answers(a, npz, "p_class", room, probability_of);
 }

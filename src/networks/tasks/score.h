@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "base/core/export.h"
+
 /* Returns the number of classes ranked before `label`: those with a larger logit, and those with an equal logit and a
  * lower number; `classes` if a logit is NaN. */
 int att_score_rank(const float *logits, int classes, int label);
@@ -21,7 +23,7 @@ typedef struct att_scores {
     double loss;               /* sum of the losses */
 } att_scores;
 /* Adds a sample; returns its loss. */
-double att_scores_add(att_scores *scores, const float *logits, int classes, int label);
+ATT_FOR_LAB double att_scores_add(att_scores *scores, const float *logits, int classes, int label);
 /* As att_scores_add(), for a sample with several right classes, or with none. Its loss is that of `label`. */
 double att_scores_add_set(att_scores *scores, const float *logits, int classes, int label, const int32_t *right,
                           int right_count);
@@ -34,6 +36,6 @@ typedef struct att_ranked {
     float logit;
     double probability;
 } att_ranked;
-int att_rank_classes(const float *logits, int classes, att_ranked *top, int k);
+ATT_FOR_LAB int att_rank_classes(const float *logits, int classes, att_ranked *top, int k);
 
 #endif

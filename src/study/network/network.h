@@ -111,6 +111,9 @@ bool att_network_passes(att_network *network, int most_windows, att_passes *pass
 /* Runs the network on a photograph in passes, which are on. *answers: one field, the task's pixel_classes. */
 att_status att_network_run_passes(att_network *network, const att_image *photograph, att_batch *answers);
 
+/* outputs.c: the output with a score for each class, for networks whose samples have one class; NULL: others. */
+ATT_FOR_LAB const char *att_network_class_output(const att_network *network);
+
 /* pixels.c: the transform of photographs, whose sides are 0 if they depend on the photograph, as those of detectors. */
 ATT_FOR_LAB att_transform_options att_network_photograph_transform(const att_network *network);
 

@@ -171,3 +171,9 @@ att_status att_network_build_outputs(const att_model *model, const char *outputs
     att_graph_destroy(&w.graph);
     return status;
 }
+
+const char *att_network_class_output(const att_network *network)
+{
+    const att_task *task = att_model_task_of(network->model);
+    return task->class_field ? task->class_output : NULL;
+}

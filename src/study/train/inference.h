@@ -71,7 +71,7 @@ typedef struct att_replaced_batch {
     const void *data[1 + ATT_MAX_TARGETS];
 } att_replaced_batch;
 /* rows: those of this process, of the field `name`, which is the first. Returns &replaced->batch. */
-const att_batch *att_batch_replace(const att_batch *batch, const char *name, const void *rows,
+ATT_FOR_LAB const att_batch *att_batch_replace(const att_batch *batch, const char *name, const void *rows,
                                    att_replaced_batch *replaced);
 
 /* Whether all outputs of a sample are finite. Integers are. */
@@ -98,7 +98,7 @@ ATT_FOR_LAB att_transform_options att_evaluate_transform(const att_preprocess *p
 ATT_FOR_LAB att_transform_options att_evaluate_loading(const att_preprocess *preprocess);
 
 /* The number of images that an evaluation runs at a time: at most batch_size, and 2^24 pixels in each process. */
-int att_evaluate_batch(const att_transform_options *transform, int batch_size, const att_comm *comm);
+ATT_FOR_LAB int att_evaluate_batch(const att_transform_options *transform, int batch_size, const att_comm *comm);
 
 /* As att_network_evaluate(), for any model. options: NULL means the defaults. `result` may be NULL; *result is filled
  * on success only. Errors: ERR_STOPPED; ERR_ARGUMENT (an option of the task); ERR_MISMATCH if the transform's result
