@@ -17,7 +17,7 @@ function link(page, run, text) {
 }
 /* Links to the pages about a checkpoint. */
 function modelLinks(id) {
-  return ["explore", "network", "lessons"].flatMap((page, i) => [i ? " · " : "",
+  return ["explore", "ablate", "network", "lessons"].flatMap((page, i) => [i ? " · " : "",
     element("a", { href: `/${page}#model=${id}` }, page)]);
 }
 function linksOf(run) {

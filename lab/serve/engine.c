@@ -41,6 +41,7 @@ static att_status take_options(att_engine *engine, const att_engine_options *opt
 {
     ATT_TRY(keep_text(engine, options->network, &engine->network));
     ATT_TRY(keep_text(engine, options->labels, &engine->labels));
+    ATT_TRY(keep_text(engine, options->images, &engine->folder));
     return open_images(engine, options->images);
 }
 
@@ -73,6 +74,7 @@ static void close_opened(att_engine *engine, att_opened *o)
         att_explorer_destroy(&o->seats[i].explorer);
         att_free(engine->context, o->seats[i].pixels);
     }
+    att_engine_end_ablation(o);
     att_network_close(&o->network);
     att_free(engine->context, o->path);
     att_free(engine->context, o);
@@ -94,6 +96,7 @@ void att_engine_destroy(att_engine **out)
     att_dataset_close(&engine->images);
     att_free(context, engine->network);
     att_free(context, engine->labels);
+    att_free(context, engine->folder);
     pthread_mutex_destroy(&engine->uploading);
     pthread_mutex_destroy(&engine->lock);
     att_context_destroy(&context);

@@ -105,6 +105,27 @@ typedef enum att_engine_way {
 att_status att_engine_weights(att_engine *engine, att_context *context, const att_engine_view *view, att_engine_way way,
                               const int *queries, int query_count, const att_row_options *options, att_text *out);
 
+/* --- ablations --- */
+
+/* An ablation of the images that the server was given (attscope/lab/ablation.h). */
+typedef struct att_engine_cuts {
+    bool branches;  /* residual branches; false: heads */
+    bool uniform;   /* make heads uniform */
+    int64_t images; /* evenly spaced through the images, of the validation split if there are splits; at least 1 */
+} att_engine_cuts;
+
+/* Runs a few further images of the ablation, and writes "total" (the images of the whole ablation) and what
+ * att_ablation_write_json() writes of those so far. Each open network keeps its last ablation, so calls that ask for
+ * the same go on until "images" is "total". Images have their classes if these are the network's. Errors: those of
+ * att_ablate(); ERR_NOT_FOUND (no images). */
+att_status att_engine_write_ablation(att_engine *engine, att_context *context, const char *path,
+                                     const att_engine_cuts *cuts, att_json_writer *writer);
+/* Writes "name" of a part, and "images", those so far whose loss changes most without it, 8 at most: {id (null: not
+ * among the images that can be chosen), name, class, label, unchanged, changed}, the last two {loss, p_class, right}.
+ * Errors: also ERR_ARGUMENT (no such part). */
+att_status att_engine_write_changed(att_engine *engine, att_context *context, const char *path,
+                                    const att_engine_cuts *cuts, int part, att_json_writer *writer);
+
 /* --- the network itself --- */
 
 /* Writes "nodes", the operations that the outputs of the task need, in their order: {id, op, scope, in (ids of the

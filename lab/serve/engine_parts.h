@@ -8,6 +8,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "lab/serve/engine.h"
+#include <attscope/lab/ablation.h>
 
 typedef struct att_upload {
     int64_t number; /* from 0 */
@@ -28,6 +29,14 @@ typedef struct att_seat {
     uint64_t used; /* number of the request that used it last */
 } att_seat;
 
+/* The last ablation of a network. All zero: none. */
+typedef struct att_cutting {
+    att_engine_cuts cuts;
+    att_dataset *images;
+    int64_t total;
+    att_ablation *ablation;
+} att_cutting;
+
 /* An open network. It has several seats, so that a page that compares it with and without a change does not run it
  * again for each row. */
 enum { ATT_SEATS = 2 };
@@ -37,6 +46,7 @@ typedef struct att_opened {
     struct stat file;          /* of the weights when they were read */
     uint64_t used;             /* number of the request that used it last */
     att_seat seats[ATT_SEATS]; /* the first has an explorer */
+    att_cutting cut;
     struct att_opened *next;
 } att_opened;
 
@@ -47,6 +57,7 @@ struct att_engine {
     pthread_mutex_t lock;
     pthread_mutex_t uploading; /* of the request that decodes an upload; taken before `lock` */
     att_dataset *images;       /* NULL: none */
+    char *folder;              /* of the images; NULL: none */
     char *network;             /* of checkpoints that do not name theirs; NULL: none */
     char *labels;              /* names of classes; NULL: those of the checkpoints */
     att_upload uploads[ATT_ENGINE_UPLOADS];
@@ -95,6 +106,9 @@ att_status att_engine_read_image(const att_engine *engine, const char *id, int c
 void att_engine_write_layers(const att_explorer *explorer, att_json_writer *writer);
 /* Writes the member "instruments" of att_engine_write_model(). */
 att_status att_engine_write_instruments(const att_engine *engine, const att_opened *opened, att_json_writer *writer);
+
+/* Forgets the ablation of the network. */
+void att_engine_end_ablation(att_opened *opened);
 
 /* Runs the network for the view, unless a seat has it. */
 att_status att_engine_run(att_engine *engine, const att_engine_view *view, att_opened **found, att_seat **taken);

@@ -10,7 +10,7 @@
 #include "lab/serve/list.h"
 
 /* A model is a checkpoint that was named itself, "m0", or the best checkpoint of a run, "r0". */
-enum { ID = 24, MOST_LAYERS = 1024 };
+enum { ID = 24, MOST_LAYERS = 1024, MOST_ABLATED = 100000 };
 
 /* Whether a model is a network's name, for random weights, in place of a checkpoint. */
 static bool is_random(const char *model)
@@ -244,6 +244,38 @@ static att_status write_figures(const att_request *request, att_json_writer *wri
     return att_engine_write_figures(request->state, request->context, &view, with, writer);
 }
 
+/* Reads parts=heads|branches, uniform=0|1 and images=N. */
+static att_status read_cuts(const att_request *request, char path[static ATT_RUN_PATH], att_engine_cuts *cuts)
+{
+    static const char *const parts[] = {"heads", "branches", NULL};
+    int part;
+    int64_t uniform;
+    ATT_TRY(read_model(request, path));
+    ATT_TRY(read_word(request, "parts", parts, &part));
+    ATT_TRY(att_request_integer(request, "uniform", 0, 1, &uniform));
+    cuts->branches = part == 1;
+    cuts->uniform = uniform && !cuts->branches;
+    return att_request_integer(request, "images", 1, MOST_ABLATED, &cuts->images);
+}
+
+static att_status write_ablation(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    att_engine_cuts cuts;
+    ATT_TRY(read_cuts(request, path, &cuts));
+    return att_engine_write_ablation(request->state, request->context, path, &cuts, writer);
+}
+
+static att_status write_changed(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH];
+    att_engine_cuts cuts;
+    int64_t part;
+    ATT_TRY(read_cuts(request, path, &cuts));
+    ATT_TRY(att_request_integer(request, "part", 0, INT32_MAX, &part));
+    return att_engine_write_changed(request->state, request->context, path, &cuts, (int)part, writer);
+}
+
 /* Handlers of routes that answer with the members that a function above writes. */
 #define ANSWERS(handler, write)                                                   \
     static att_status handler(const att_request *request, att_response *response) \
@@ -258,6 +290,8 @@ ANSWERS(get_run, write_run)
 ANSWERS(get_graph, write_graph)
 ANSWERS(get_times, write_times)
 ANSWERS(get_figures, write_figures)
+ANSWERS(get_ablation, write_ablation)
+ANSWERS(get_changed, write_changed)
 #undef ANSWERS
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
@@ -326,6 +360,11 @@ static att_status get_explore(const att_request *request, att_response *response
     return att_response_empty_page(request, &att_page_explore, response);
 }
 
+static att_status get_ablate(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_ablate, response);
+}
+
 static att_status get_network(const att_request *request, att_response *response)
 {
     return att_response_empty_page(request, &att_page_network, response);
@@ -337,14 +376,16 @@ static att_status get_lessons(const att_request *request, att_response *response
 }
 
 static const att_route routes[] = {
-    {"/explore", ATT_GET, get_explore},     {"/network", ATT_GET, get_network},
-    {"/lessons", ATT_GET, get_lessons},     {"/api/models", ATT_GET, get_models},
-    {"/api/model", ATT_GET, get_model},     {"/api/images", ATT_GET, get_images},
-    {"/api/upload", ATT_POST, post_upload}, {"/api/thumbnail", ATT_GET, get_thumbnail},
-    {"/api/run", ATT_GET, get_run},         {"/api/input", ATT_GET, get_input},
-    {"/api/weights", ATT_GET, get_weights}, {"/api/graph", ATT_GET, get_graph},
-    {"/api/times", ATT_GET, get_times},     {"/api/figures", ATT_GET, get_figures},
-    {"/api/classes", ATT_GET, get_classes}, {"/api/logits", ATT_GET, get_logits},
+    {"/explore", ATT_GET, get_explore},         {"/network", ATT_GET, get_network},
+    {"/ablate", ATT_GET, get_ablate},           {"/api/ablation", ATT_GET, get_ablation},
+    {"/api/changed", ATT_GET, get_changed},     {"/lessons", ATT_GET, get_lessons},
+    {"/api/models", ATT_GET, get_models},       {"/api/model", ATT_GET, get_model},
+    {"/api/images", ATT_GET, get_images},       {"/api/upload", ATT_POST, post_upload},
+    {"/api/thumbnail", ATT_GET, get_thumbnail}, {"/api/run", ATT_GET, get_run},
+    {"/api/input", ATT_GET, get_input},         {"/api/weights", ATT_GET, get_weights},
+    {"/api/graph", ATT_GET, get_graph},         {"/api/times", ATT_GET, get_times},
+    {"/api/figures", ATT_GET, get_figures},     {"/api/classes", ATT_GET, get_classes},
+    {"/api/logits", ATT_GET, get_logits},
 };
 
 const att_route_group att_routes_explore = {routes, sizeof routes / sizeof *routes, open_explore, close_explore};
