@@ -115,16 +115,17 @@ int att_ablation_ranked(const att_ablation *ablation, int rank)
 
 att_ablation_facts att_ablation_describe(const att_ablation *a)
 {
-    att_spread accuracy = {0}, loss = {0}, probability = {0};
+    att_spread loss = {0}, probability = {0};
+    int64_t right = 0;
     att_ablation_facts facts = {
         .images = a->image_count, .classes = a->classes, .runs = a->runs, .seconds = a->seconds};
     for (int64_t i = 0; i < a->image_count; i++) {
         facts.unlabelled += !a->images[i].labelled;
-        att_spread_add(&accuracy, accuracy_of(a->answers, i));
+        right += a->answers->right[i];
         att_spread_add(&loss, loss_of(a->answers, i));
         att_spread_add(&probability, probability_of(a->answers, i));
     }
-    facts.accuracy = att_spread_mean(&accuracy);
+    facts.accuracy = a->image_count > 0 ? 100 * (double)right / (double)a->image_count : NAN;
     facts.loss = att_spread_mean(&loss);
     facts.probability = att_spread_mean(&probability);
     return facts;
