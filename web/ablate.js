@@ -21,7 +21,7 @@ const IMAGES = [["16", "16"], ["32", "32"], ["64", "64"], ["200", "200"], ["1000
 
 /* Whether the network is worse without the part: the colour of this direction is the same for all figures. */
 const WORSE = { loss: 1, accuracy: -1, p_class: -1 };
-const colourOf = (share) => d3.interpolatePuOr(0.5 - 0.5 * share);
+const colourOf = (share) => d3.interpolatePuOr(0.5 + 0.5 * share);
 
 function signed(value) {
   return isNumber(value) ? `${value < 0 ? "−" : "+"}${number(Math.abs(value), 3)}` : "–";
@@ -52,7 +52,7 @@ function heatMap(parts, figure, chosen, choose) {
     signed(part[figure].mean));
     press.style.background = colourOf(share);
     press.style.color = Math.abs(share) > 0.65 ? "#ffffff" : "#1c1d20";
-    return element("td", {}, press);
+    return element("td", { "data-value": whole(part[figure].mean) }, press);
   }
   return scrolling(element("table", { class: "heat" },
     element("thead", {}, element("tr", {}, element("th"),
@@ -73,8 +73,8 @@ function scaleOf(parts, figure) {
 
 function describe(part) {
   return [element("b", {}, part.name), `: loss ${intervalText(part.loss)}, accuracy ${intervalText(part.accuracy)} ` +
-    `points, p of the class ${intervalText(part.p_class)}. ${plural(part.lost, "image")} that were right became ` +
-    `wrong, ${count(part.gained)} the reverse.`];
+    `points, p of the class ${intervalText(part.p_class)}. Images from right to wrong: ${count(part.lost)}, from wrong ` +
+    `to right: ${count(part.gained)}.`];
 }
 function tableOf(parts) {
   const cells = (part, figure) => ["mean", "low", "high"].map((end) => element("td",
@@ -85,9 +85,14 @@ function tableOf(parts) {
       ...cells(part, "loss"), ...cells(part, "accuracy"), ...cells(part, "p_class"), countCell(part.lost),
       countCell(part.gained)]));
 }
-function imageCard({ id, name, class: number_, label, unchanged, changed }) {
+/* The change in words of the page Explore. */
+function wordOf({ kind, layer, head, branch }, uniform) {
+  return kind === "head" ? `h${layer}.${head}${uniform ? "u" : "r"}` : `b${branch}`;
+}
+/* model, changes: for the page Explore. */
+function imageCard({ id, name, class: number_, label, unchanged, changed }, model, changes) {
   const answer = ({ p_class, right }) => `${number(p_class, 3)}${right ? "" : " (wrong)"}`;
-  const picture_ = id === null ? null : element("a", { href: `/explore#${new URLSearchParams({ image: id })}` },
+  const picture_ = id === null ? null : element("a", { href: `/explore#${new URLSearchParams({ model, image: id, changes })}` },
     element("img", { src: `api/thumbnail?image=${encodeURIComponent(id)}`, alt: "", width: 58, height: 58 }));
   return element("li", { "data-before": whole(unchanged.loss), "data-after": whole(changed.loss) }, picture_,
     element("div", {}, element("b", {}, label ?? `class ${number_}`), element("br"),
@@ -137,9 +142,7 @@ function makePage(models) {
     Object.assign(result.dataset, { images: found.images, total });
   }
   function showTable() {
-    const made = tableOf(found.parts);
-    rows.replaceChildren(element("summary", {}, "All parts as a table"), scrolling(made),
-      element("div", { class: "tools" }, exportButton("CSV", "ablation", () => csvOf(made))));
+    rows.replaceChildren(element("summary", {}, "All parts as a table"), scrolling(tableOf(found.parts)));
   }
   function showMeaning() {
     const shown = found.methods.filter(({ name }) => name !== "rho" || found.correlations.length);
@@ -153,7 +156,8 @@ function makePage(models) {
       return;
     }
     const answer = await askJson("changed", { ...query(), part });
-    images.replaceChildren(...answer.images.map(imageCard));
+    images.replaceChildren(...answer.images.map((image) =>
+      imageCard(image, state.model, wordOf(found.parts[part], state.uniform === "1"))));
     images.dataset.part = part;
   }));
   function choosePart(part) {
@@ -198,7 +202,8 @@ function makePage(models) {
         (model) => change({ model, part: "" })),
       choice("Without", PARTS, state.parts, (parts) => change({ parts, part: "" })),
       ...(state.parts === "heads" ? [choice("Heads are", CHANGES, state.uniform, (uniform) => change({ uniform }))] : []),
-      dropdown("Images", IMAGES, state.images, (value) => change({ images: value })),
+      dropdown("Images", IMAGES.some(([value]) => value === state.images) ? IMAGES
+        : [[state.images, count(Number(state.images))], ...IMAGES], state.images, (value) => change({ images: value })),
       choice("Show", FIGURES, state.figure, (figure) => change({ figure }, false)));
   }
 

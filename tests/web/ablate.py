@@ -116,6 +116,9 @@ def test_images(server, page):
          item.querySelector("img").getAttribute("src")])""")
     wanted = [[image["unchanged"]["loss"], image["changed"]["loss"], image["label"],
                f"api/thumbnail?image={image['id']}"] for image in answer["images"]]  # fmt: skip
+    links = page.evaluate("[...document.querySelectorAll('.changed a')].map((link) => link.getAttribute('href'))")
+    check(links == [f"/explore#model=r0&image={image['id']}&changes=h{part // HEADS}.{part % HEADS}r"
+                    for image in answer["images"]], f"links: {links}")  # fmt: skip
     check(found == wanted and len(found) == IMAGES, f"images: {found}, expected {wanted}")
     changes = [abs(after - before) for before, after, *_ in found]
     check(changes == sorted(changes, reverse=True), f"the images are not in the order of their change: {changes}")
