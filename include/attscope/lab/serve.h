@@ -81,6 +81,14 @@
  *   GET /api/times?model=   JSON: {times: [{scope, op, kernel, seconds}]}
  *   GET /api/figures?model=&image=&with=
  *                           JSON: {figures: [{instrument, node, head, statistic, mean, unit}], instruments}
+ *   GET /api/ablation?model=&parts=&uniform=&images=
+ *                           runs some more images of an ablation (attscope/lab/ablation.h) of `images` images, and
+ *                           answers with JSON: {total, images, ...} of those so far, as att_ablation_write_json();
+ *                           ask again until `images` is `total`. parts=heads or branches; uniform=1: heads are made
+ *                           uniform, 0: removed
+ *   GET /api/changed?model=&parts=&uniform=&images=&part=
+ *                           those that change most without a part, JSON: {name, images: [{id, name, class, label,
+ *                           unchanged: {loss, p_class, right}, changed}]}; id: null if it cannot be chosen
  */
 #ifndef ATTSCOPE_LAB_SERVE_H
 #define ATTSCOPE_LAB_SERVE_H

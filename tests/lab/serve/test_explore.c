@@ -92,6 +92,16 @@ SITE_TEST(models_and_images_have_numbers)
     assert_null(strstr(body(), "\"name\":\"density\"")); /* costly */
 }
 
+SITE_TEST(what_is_wrong_with_an_ablation_is_said)
+{
+    expect(s, "/api/ablation?model=m0&parts=heads&uniform=0", 400, "images");
+    expect(s, "/api/ablation?model=m0&parts=heads&uniform=0&images=0", 400, "images");
+    expect(s, "/api/ablation?model=m0&parts=heads&uniform=2&images=1", 400, "uniform");
+    expect(s, "/api/ablation?model=m0&parts=tokens&uniform=0&images=1", 400, "expected heads or branches");
+    expect(s, "/api/ablation?model=m1&parts=heads&uniform=0&images=1", 404, "there is no model");
+    expect(s, "/api/changed?model=m0&parts=heads&uniform=0&images=1&part=-1", 400, "part");
+}
+
 /* The network's input is the picture again, whose grey is far from the means of all channels. */
 SITE_TEST(the_input_has_the_colours_of_the_image)
 {
