@@ -122,7 +122,7 @@ ATT_API att_value att_nn_classifier(const att_scope *scope, att_value x, int64_t
  * the module first. examples/module.c is a whole program.
  */
 
-enum { ATT_MODULE_OPTIONS = 4, ATT_MODULE_OTHER_NAMES = 2 };
+enum { ATT_MODULE_OPTIONS = 5, ATT_MODULE_OTHER_NAMES = 2 };
 
 /* What a module changes: tokens, a feature map, or the output of an attention, beside whose heads it works. Bits, so
  * that a module can fit several. X(name, bit, rank, text) */
@@ -188,6 +188,9 @@ typedef struct att_module {
     /* Returns how many of its heads the attention leaves to the module, which must fit ATT_ON_HEADS: the attention is
      * then built with that many heads less, of the same width. NULL: none. */
     int (*replaced_heads)(const double *values);
+    /* Returns whether the module has parameters with these values of its options. NULL: it has if `parameter` is not
+     * NULL. */
+    bool (*has_parameters)(const double *values);
 } att_module;
 
 /* Registers a module with the context. The descriptor is not copied; it and everything that it points to must outlive

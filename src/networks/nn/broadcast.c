@@ -38,10 +38,38 @@ static att_value add_to_all(const att_scope *scope, att_value x, double keep, at
     return att_add(scope->graph, kept, att_repeat_tokens(scope->graph, context, (int)shape.dims[0], share));
 }
 
+/* x + scale (.) context, with context the mean over tokens or another aggregate, at every token of x. */
+static att_value add_scaled(const att_scope *scope, int pool, att_value scale, const att_module_site *site)
+{
+    if (pool == MEAN)
+        return att_context_broadcast(scope->graph, site->branch, 1, 0, scale);
+    return add_to_all(scope, site->branch, 1, att_scale(scope->graph, aggregate(scope, pool, site), scale), 1);
+}
+
+static att_value add_scale(const att_scope *scope, const char *name, double start, const att_module_site *site)
+{
+    att_init init = {.rule = ATT_INIT_CONSTANT, .value = start};
+    return att_scope_parameter(scope, name, att_shape_of(att_width_of(scope, site->branch)), init, false);
+}
+
+enum { CB_POOL, CB_START };
+enum { START_HALF, START_IDENTITY };
+static const char *const cb_starts[] = {"half", "identity", NULL};
+
+/* (1 - share) x + share context, with a learned share that is 0 at first. */
+static att_value mix_by_share(const att_scope *scope, int pool, const att_module_site *site)
+{
+    att_value share = add_scale(scope, "share", 0, site);
+    att_value sum = add_scaled(scope, pool, share, site);
+    return att_combine(scope->graph, 1, sum, -1, att_scale(scope->graph, site->branch, share));
+}
+
 static att_value apply_cb(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    int pool = (int)values[0];
+    int pool = (int)values[CB_POOL];
     att_scope_enter(scope);
+    if (values[CB_START] == START_IDENTITY)
+        return mix_by_share(scope, pool, site);
     if (pool == MEAN)
         return att_context_broadcast(scope->graph, site->branch, 0.5, 0.5, ATT_NONE);
     return add_to_all(scope, site->branch, 0.5, aggregate(scope, pool, site), 0.5);
@@ -51,14 +79,13 @@ enum { INIT, POOL };
 
 static att_value apply_cb_s(const att_scope *scope, const double *values, const att_module_site *site)
 {
-    int pool = (int)values[POOL];
     att_scope_enter(scope);
-    att_init init = {.rule = ATT_INIT_CONSTANT, .value = values[INIT]};
-    att_shape shape = att_shape_of(att_width_of(scope, site->branch));
-    att_value scale = att_scope_parameter(scope, "weight", shape, init, false);
-    if (pool == MEAN)
-        return att_context_broadcast(scope->graph, site->branch, 1, 0, scale);
-    return add_to_all(scope, site->branch, 1, att_scale(scope->graph, aggregate(scope, pool, site), scale), 1);
+    return add_scaled(scope, (int)values[POOL], add_scale(scope, "weight", values[INIT], site), site);
+}
+
+static bool has_share(const double *values)
+{
+    return values[CB_START] == START_IDENTITY;
 }
 
 extern const att_module att_module_cb, att_module_cb_s;
@@ -67,9 +94,16 @@ const att_module att_module_cb = {
     .name = "cb",
     .meaning = "x <- x/2 + c/2, c the mean over tokens of x, no parameters (Hyeon-Woo et al., ICCV 2023)",
     .places = ATT_ON_TOKENS,
-    .options = {POOL_OPTION},
-    .option_count = 1,
+    .options = {[CB_POOL] = POOL_OPTION,
+                [CB_START] = {.name = "start",
+                              .meaning = "half: as above; identity: x <- (1 - share) (.) x + share (.) c, with a "
+                                         "learned share per channel that starts at 0, as without the module",
+                              .high = START_IDENTITY,
+                              .choices = cb_starts}},
+    .option_count = 2,
     .scope = "cb",
+    .parameter = "share",
+    .has_parameters = has_share,
     .apply = apply_cb,
 };
 

@@ -19,7 +19,7 @@ static att_value gate_channels(const att_scope *scope, const double *values, att
     att_scope_enter(scope);
     att_value of_mean = att_bottleneck_apply(scope, &shared, att_global_mean(graph, x));
     att_value of_maximum = att_bottleneck_apply(scope, &shared, att_global_max(graph, x));
-    return att_gates_apply(scope, x, att_add(graph, of_mean, of_maximum));
+    return att_gates_apply(scope, x, att_add(graph, of_mean, of_maximum), ATT_START_RANDOM);
 }
 
 static att_value gate_pixels(const att_scope *scope, int kernel, att_value x)
@@ -30,7 +30,7 @@ static att_value gate_pixels(const att_scope *scope, int kernel, att_value x)
     att_value weight = att_scope_parameter(&conv, "weight", shape, att_init_fan_in(2 * (int64_t)kernel * kernel), true);
     att_value z = att_conv2d(scope->graph, att_channel_pool(scope->graph, x), weight, ATT_NONE,
                              &(att_conv_options){.padding = kernel / 2});
-    return att_gates_apply(scope, x, att_gates_norm(&outer, z));
+    return att_gates_apply(scope, x, att_gates_norm(&outer, z), ATT_START_RANDOM);
 }
 
 static att_value apply(const att_scope *scope, const double *values, const att_module_site *site)

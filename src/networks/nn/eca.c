@@ -8,7 +8,8 @@ static att_value apply(const att_scope *scope, const double *values, const att_m
     int64_t k = values[0] > 0 ? 1 + 2 * (int64_t)values[0] : 0;
     att_scope_enter(scope);
     att_value pooled = att_global_mean(scope->graph, site->branch);
-    return att_gates_apply(scope, site->branch, att_gates_channel_conv(scope, "conv", pooled, k));
+    att_value z = att_gates_channel_conv(scope, "conv", pooled, k, false);
+    return att_gates_apply(scope, site->branch, z, ATT_START_RANDOM);
 }
 
 /* The kernel size of choice i > 0 is 1 + 2 i. */

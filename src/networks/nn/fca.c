@@ -12,7 +12,8 @@ static att_value apply(const att_scope *scope, const double *values, const att_m
                                       .outputs = channels};
     att_bottleneck bottleneck = att_bottleneck_declare(scope, &options);
     att_value pooled = att_gates_dct(scope, site->branch, values[SHRINK]);
-    return att_gates_apply(scope, site->branch, att_bottleneck_apply(scope, &bottleneck, pooled));
+    att_value z = att_bottleneck_apply(scope, &bottleneck, pooled);
+    return att_gates_apply(scope, site->branch, z, ATT_START_RANDOM);
 }
 
 extern const att_module att_module_fca;

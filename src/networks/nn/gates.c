@@ -17,11 +17,21 @@ att_value att_gates_norm(const att_scope *scope, att_value x)
     return att_nn_batch_norm(&own, x, 1);
 }
 
-att_value att_gates_apply(const att_scope *scope, att_value x, att_value z)
+const char *const att_gates_starts[] = {"random", "identity", NULL};
+
+/* The initial values of a layer with so many inputs; zeros if `zero`. */
+static att_init init_of(int64_t inputs, bool zero)
+{
+    return zero ? (att_init){ATT_INIT_CONSTANT, 0} : att_init_fan_in(inputs);
+}
+
+att_value att_gates_apply(const att_scope *scope, att_value x, att_value z, int start)
 {
     att_scope own = att_scope_in(scope, "gate");
     att_scope_enter(&own);
     att_value gate = att_sigmoid(scope->graph, z);
+    if (start == ATT_START_IDENTITY)
+        gate = att_combine(scope->graph, 2, gate, 0, ATT_NONE);
     bool of_pixels = att_value_shape(scope->graph, z).rank > 1;
     return of_pixels ? att_pixel_gate(scope->graph, x, gate) : att_gate(scope->graph, x, gate);
 }
@@ -32,7 +42,7 @@ static void declare_layer(const att_scope *scope, const att_bottleneck_options *
     att_scope own = att_scope_in(scope, "%s", options->names[layer]);
     int64_t in = layer ? options->hidden : options->inputs, out = layer ? options->outputs : options->hidden;
     att_shape shape = options->convolution ? att_shape_of(out, in, 1, 1) : att_shape_of(out, in);
-    att_init init = att_init_fan_in(in);
+    att_init init = init_of(in, options->zero && layer == 1);
     made->weight[layer] = att_scope_parameter(&own, "weight", shape, init, true);
     made->bias[layer] = options->bias ? att_scope_parameter(&own, "bias", att_shape_of(out), init, false) : ATT_NONE;
 }
@@ -69,13 +79,13 @@ static int64_t adaptive_kernel(int64_t channels)
     return k > 3 ? k : 3;
 }
 
-att_value att_gates_channel_conv(const att_scope *scope, const char *name, att_value x, int64_t k)
+att_value att_gates_channel_conv(const att_scope *scope, const char *name, att_value x, int64_t k, bool zero)
 {
     att_scope own = att_scope_in(scope, "%s", name);
     att_scope_enter(&own);
     if (k == 0)
         k = adaptive_kernel(att_width_of(scope, x));
-    att_value weight = att_scope_parameter(&own, "weight", att_shape_of(1, 1, k), att_init_fan_in(k), true);
+    att_value weight = att_scope_parameter(&own, "weight", att_shape_of(1, 1, k), init_of(k, zero), true);
     return att_channel_conv(scope->graph, x, weight);
 }
 

@@ -11,9 +11,21 @@ att_init att_init_fan_in(int64_t inputs);
 /* Batch norm in scope "bn". */
 att_value att_gates_norm(const att_scope *scope, att_value x);
 
-/* Returns x (.) sigmoid(z), with z [C], or [h, w, 1] for one factor per pixel. Both nodes have the scope
- * "<scope>.gate". */
-att_value att_gates_apply(const att_scope *scope, att_value x, att_value z);
+/* How a gate starts. From ATT_START_RANDOM it is sigmoid(z). From ATT_START_IDENTITY it is 2 sigmoid(z), and the module
+ * starts with z = 0: then the gate is exactly 1, and the gradient of z is not 0. */
+enum { ATT_START_RANDOM, ATT_START_IDENTITY };
+extern const char *const att_gates_starts[];
+#define ATT_START_OPTION                                                                                    \
+    {                                                                                                       \
+        .name = "start",                                                                                    \
+        .meaning =                                                                                          \
+            "random: the gate is sigmoid(z); identity: it is 2 sigmoid(z), and z starts at 0, so that the " \
+            "network starts as without the module",                                                         \
+        .high = ATT_START_IDENTITY, .choices = att_gates_starts                                             \
+    }
+
+/* Returns x (.) gate, with z [C], or [h, w, 1] for one factor per pixel. All nodes have the scope "<scope>.gate". */
+att_value att_gates_apply(const att_scope *scope, att_value x, att_value z, int start);
 
 /* Two linear layers with a ReLU between: inputs -> hidden -> outputs. Declared once; can be applied several times. */
 typedef struct att_bottleneck_options {
@@ -21,6 +33,7 @@ typedef struct att_bottleneck_options {
     int64_t inputs, hidden, outputs;
     bool bias;
     bool convolution; /* weights have the shape [O, I, 1, 1] instead of [O, I] */
+    bool zero;        /* the second layer starts with zeros */
 } att_bottleneck_options;
 
 typedef struct att_bottleneck {
@@ -42,8 +55,8 @@ int64_t att_bottleneck_hidden(int64_t channels, double ratio, int64_t divisor, d
     }
 
 /* ECA's convolution with weight [1, 1, k] in scope `name`, along the channels of x [C]. k: odd; 0 means floor(log2(C) /
- * 2 + 1 / 2), increased by 1 if even, and at least 3. */
-att_value att_gates_channel_conv(const att_scope *scope, const char *name, att_value x, int64_t k);
+ * 2 + 1 / 2), increased by 1 if even, and at least 3. zero: the weight starts with zeros. */
+att_value att_gates_channel_conv(const att_scope *scope, const char *name, att_value x, int64_t k, bool zero);
 
 /* Mean and standard deviation over the pixels of x [h, w, C], [C, 2]. A map of one pixel fails the graph
  * (ERR_ARGUMENT). */

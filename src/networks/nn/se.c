@@ -3,7 +3,7 @@
 
 #include "networks/nn/gates.h"
 
-enum { RATIO, BIAS, DIVISOR, HIDDEN };
+enum { RATIO, BIAS, DIVISOR, HIDDEN, START };
 
 static att_value apply(const att_scope *scope, const double *values, const att_module_site *site)
 {
@@ -15,11 +15,13 @@ static att_value apply(const att_scope *scope, const double *values, const att_m
         .outputs = channels,
         .bias = values[BIAS] > 0,
         .convolution = true,
+        .zero = values[START] == ATT_START_IDENTITY,
     };
     att_bottleneck bottleneck = att_bottleneck_declare(scope, &options);
     att_scope_enter(scope);
     att_value pooled = att_global_mean(scope->graph, site->branch);
-    return att_gates_apply(scope, site->branch, att_bottleneck_apply(scope, &bottleneck, pooled));
+    att_value z = att_bottleneck_apply(scope, &bottleneck, pooled);
+    return att_gates_apply(scope, site->branch, z, (int)values[START]);
 }
 
 static const char *const no_yes[] = {"0", "1", NULL}, *const divisors[] = {"1", "8", NULL};
@@ -38,8 +40,9 @@ const att_module att_module_se = {
                                  "multiple, as in timm's",
                       .high = 1,
                       .choices = divisors},
-         [HIDDEN] = ATT_HIDDEN_OPTION},
-    .option_count = 4,
+         [HIDDEN] = ATT_HIDDEN_OPTION,
+         [START] = ATT_START_OPTION},
+    .option_count = 5,
     .scope = "se",
     .parameter = "fc1.weight",
     .other_names = {{"fc1", "fc.0"}, {"fc2", "fc.2"}},

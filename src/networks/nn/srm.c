@@ -12,7 +12,7 @@ static att_value apply(const att_scope *scope, const double *values, const att_m
     att_value weight = att_scope_parameter(scope, "cfc", shape, zeros, true);
     att_value style = att_gates_style(scope, site->branch);
     att_value z = att_channel_linear(scope->graph, style, weight);
-    return att_gates_apply(scope, site->branch, att_gates_norm(scope, z));
+    return att_gates_apply(scope, site->branch, att_gates_norm(scope, z), ATT_START_RANDOM);
 }
 
 extern const att_module att_module_srm;

@@ -7,7 +7,7 @@
 
 #include "networks/nn/gates.h"
 
-enum { ADAPTOR, INPUT, RATIO, HIDDEN };
+enum { ADAPTOR, INPUT, RATIO, HIDDEN, START };
 enum { BEFORE, AFTER, DIFFERENCE, BOTH };
 
 /* The inputs of F: one pooled value for each source, and names that distinguish the sources' parameters. */
@@ -53,12 +53,17 @@ static att_value pool_dct(const att_scope *scope, att_value x)
 
 /* --- mixtures ----------------------------------------------------------------------------------------------------- */
 
-/* Applies a weight per channel and source, initially 0, and a bias per channel, initially -1. This is the instance
- * enhancement of IEBN by the same group (Liang et al., AAAI 2020). */
+static bool starts_as_identity(const double *values)
+{
+    return values[START] == ATT_START_IDENTITY;
+}
+
+/* Applies a weight per channel and source, initially 0, and a bias per channel, initially -1, or 0 with
+ * start=identity. This is the instance enhancement of IEBN by the same group (Liang et al., AAAI 2020). */
 static att_value mix_iebn(const att_scope *scope, const sources *of, const double *values)
 {
-    (void)values;
-    static const att_init zeros = {ATT_INIT_CONSTANT, 0}, minus_ones = {ATT_INIT_CONSTANT, -1};
+    static const att_init zeros = {ATT_INIT_CONSTANT, 0};
+    const att_init start = {ATT_INIT_CONSTANT, starts_as_identity(values) ? 0 : -1};
     att_shape shape = att_shape_of(of->channels);
     att_value z = ATT_NONE;
     for (int i = 0; i < of->count; i++) {
@@ -66,7 +71,7 @@ static att_value mix_iebn(const att_scope *scope, const sources *of, const doubl
         att_value weight = att_scope_parameter(&own, "weight", shape, zeros, false);
         z = add_up(scope->graph, z, att_scale(scope->graph, of->pooled[i], weight));
     }
-    return att_add(scope->graph, z, att_scope_parameter(scope, "bias", shape, minus_ones, false));
+    return att_add(scope->graph, z, att_scope_parameter(scope, "bias", shape, start, false));
 }
 
 /* In training, batch norm cancels the bias of mix_iebn(). The bias is kept because that group's code has it. */
@@ -81,17 +86,18 @@ static att_value mix_bottleneck(const att_scope *scope, const sources *of, const
                                       .inputs = of->count * of->channels,
                                       .hidden = att_bottleneck_hidden(of->channels, values[RATIO], 0, values[HIDDEN]),
                                       .outputs = of->channels,
-                                      .bias = true};
+                                      .bias = true,
+                                      .zero = starts_as_identity(values)};
     att_bottleneck bottleneck = att_bottleneck_declare(scope, &options);
     return att_bottleneck_apply(scope, &bottleneck, side_by_side(scope, of));
 }
 
 static att_value mix_conv1d(const att_scope *scope, const sources *of, const double *values)
 {
-    (void)values;
+    const bool zero = starts_as_identity(values);
     att_value z = ATT_NONE;
     for (int i = 0; i < of->count; i++)
-        z = add_up(scope->graph, z, att_gates_channel_conv(scope, of->name[i], of->pooled[i], 0));
+        z = add_up(scope->graph, z, att_gates_channel_conv(scope, of->name[i], of->pooled[i], 0, zero));
     return z;
 }
 
@@ -110,10 +116,9 @@ static att_value mix_style(const att_scope *scope, const sources *of, const doub
 
 static att_value mix_linear(const att_scope *scope, const sources *of, const double *values)
 {
-    (void)values;
     att_scope own = att_scope_in(scope, "fc");
     int64_t inputs = of->count * of->channels;
-    att_init init = att_init_fan_in(inputs);
+    att_init init = starts_as_identity(values) ? (att_init){ATT_INIT_CONSTANT, 0} : att_init_fan_in(inputs);
     att_value weight = att_scope_parameter(&own, "weight", att_shape_of(of->channels, inputs), init, true);
     att_value bias = att_scope_parameter(&own, "bias", att_shape_of(of->channels), init, false);
     return att_linear(scope->graph, side_by_side(scope, of), weight, bias);
@@ -165,7 +170,7 @@ static att_value apply(const att_scope *scope, const double *values, const att_m
     att_scope own = att_scope_in(scope, "%s", adaptor_names[which]);
     att_scope_enter(&own);
     sources of = gather(&own, &adaptors[which], (int)values[INPUT], site->identity, site->branch);
-    return att_gates_apply(scope, site->branch, adaptors[which].mix(&own, &of, values));
+    return att_gates_apply(scope, site->branch, adaptors[which].mix(&own, &of, values), (int)values[START]);
 }
 
 extern const att_module att_module_step;
@@ -191,8 +196,9 @@ const att_module att_module_step = {
                     .start = 16,
                     .low = 1,
                     .high = 1024},
-         [HIDDEN] = ATT_HIDDEN_OPTION},
-    .option_count = 4,
+         [HIDDEN] = ATT_HIDDEN_OPTION,
+         [START] = ATT_START_OPTION},
+    .option_count = 5,
     .scope = "step",
     .parameter = "*",
     .apply = apply,

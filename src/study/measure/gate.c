@@ -113,7 +113,7 @@ static const att_statistic_info titles[] = {{"deviation", "deviation over channe
 static const att_statistic_scale scales[] = {
     {"mean",
      "1: the branch is not scaled (dt = 1); 0: it is skipped; 0.5: a sigmoid of 0, from which gates with a sigmoid and "
-     "small weights begin (iebn from 0.27, a sigmoid of -1)",
+     "small weights begin (iebn from 0.27, a sigmoid of -1; with start=identity from 1)",
      "the formulas of the modules"},
     {"deviation",
      "0 if all channels have the same factor; at most 0.5 for gates in 0..1, half of which are 0 and half 1",
@@ -130,7 +130,8 @@ const att_instrument att_instrument_gate = {
              .formula = "over the channels (or pixels) of a sample's gate: mean, deviation, extremes, quantiles, "
                         "fractions below 1/2 and below 1; over blocks: rank correlation of the mean gate with zeta",
              .source = "definition of the step size: Huang et al., ICCV 2023; the statistics are ours",
-             .reading = "a sigmoid is below 1 except for rounding, so share < 0.5 says more than share < 1; between "
+             .reading = "a sigmoid is below 1 except for rounding, so share < 0.5 says more than share < 1; a gate of a "
+                        "module with start=identity is below 2; between "
                         "two channels quantiles are interpolated linearly; the correlation is Spearman's within a "
                         "sample, of gates over channels with zeta in nsi's reading attention, over the steps of tns: "
                         "it is confounded with depth, see gate_stiffness; not defined if all gates have the same mean",
