@@ -19,14 +19,14 @@ static double share_within(double t, int degrees)
     return odd ? 2 / pi * (angle + s * sum) : s * sum;
 }
 
-double att_student_quantile(int degrees)
+double att_student_quantile(int degrees, double share)
 {
-    double low = 0, high = 16; /* 12.7 for one degree, the largest */
+    double low = 0, high = 1e6; /* 636,620 for one degree and a share of 1 - 1e-6 */
     if (degrees < 1)
         return NAN;
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < 80; i++) {
         double middle = (low + high) / 2;
-        if (share_within(middle, degrees) < 0.95)
+        if (share_within(middle, degrees) < share)
             low = middle;
         else
             high = middle;
@@ -42,10 +42,16 @@ att_paired att_paired_difference(const double *a, const double *b, int count)
             att_spread_add(&spread, a[i] - b[i]);
     int n = (int)spread.count;
     att_paired paired = {.count = n, .mean = att_spread_mean(&spread), .deviation = att_spread_deviation(&spread)};
-    double half = att_student_quantile(n - 1) * paired.deviation / sqrt(n);
-    paired.low = paired.mean - half;
-    paired.high = paired.mean + half;
+    att_paired_widen(&paired, 1);
     return paired;
+}
+
+void att_paired_widen(att_paired *paired, int tests)
+{
+    const double t = att_student_quantile(paired->count - 1, 1 - 0.05 / tests);
+    const double half = t * paired->deviation / sqrt(paired->count);
+    paired->low = paired->mean - half;
+    paired->high = paired->mean + half;
 }
 
 bool att_paired_is_separated(const att_paired *paired)

@@ -13,8 +13,13 @@
  * Does not fail. */
 att_paired att_paired_difference(const double *a, const double *b, int count);
 
-/* Returns the 0.975 quantile of Student's t with `degrees` degrees of freedom (P(|T| < t) = 0.95), by bisection of the
- * closed form of the distribution (Abramowitz and Stegun 26.7.3 and 26.7.4); NaN for degrees < 1. */
-double att_student_quantile(int degrees);
+/* Replaces low and high by those of simultaneous intervals: all of `tests` such intervals contain their means with a
+ * probability of at least 95 %, each with 1 - 0.05 / tests (Bonferroni). However the differences depend on each other,
+ * an interval of some difference whose mean is 0 excludes 0 in at most 5 % of the experiments. */
+void att_paired_widen(att_paired *paired, int tests);
+
+/* Returns t with P(|T| < t) = share for Student's t with `degrees` degrees of freedom, by bisection of the closed form
+ * of the distribution (Abramowitz and Stegun 26.7.3 and 26.7.4); NaN for degrees < 1. share: 0 to 1 - 1e-6. */
+double att_student_quantile(int degrees, double share);
 
 #endif
