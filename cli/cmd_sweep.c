@@ -3,16 +3,12 @@
  * Each step of a run (attscope train, then attscope measure) is a separate process. So a step of a run gives the same
  * results as its command line, each step starts with fresh memory, and a crash or an out-of-memory kill affects a
  * single run. The runs' folders hold all state between two calls. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "child.h"
 #include "flags.h"
 #include "pairs.h"
 #include "paths.h"
-#include "stop.h"
+#include "sweep_steps.h"
 #include "sweep_table.h"
 
 typedef struct settings {
@@ -26,8 +22,7 @@ typedef struct settings {
 typedef struct job {
     cli_app *cli;
     const settings *settings;
-    uint64_t seeds[ATT_SWEEP_MOST_RUNS];
-    int seed_count;
+    sweep_seeds seeds;
     cli_pairs pairs;
     att_sweep_plan *plan;
 } job;
@@ -84,24 +79,6 @@ static const char *measure_of(const settings *s)
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
-static int read_seeds(job *j)
-{
-    const char *list = j->settings->seeds;
-    for (const char *at = list;; at++) {
-        char *end;
-        errno = 0;
-        unsigned long long seed = strtoull(at, &end, 10);
-        if (end == at || *at == '-' || *at == '+' || *at == ' ' || errno || seed > INT64_MAX || (*end && *end != ','))
-            return cli_usage("--seeds: \"%s\" is not a list of whole numbers such as 1,2,3", list);
-        if (j->seed_count == ATT_SWEEP_MOST_RUNS)
-            return cli_usage("--seeds: more than %d seeds", (int)ATT_SWEEP_MOST_RUNS);
-        j->seeds[j->seed_count++] = seed;
-        if (!*end)
-            return CLI_OK;
-        at = end;
-    }
-}
-
 /* Explains options of attscope train that are not options of a sweep. */
 static bool explain_unknown(att_context *context, const char *name, char *text, size_t size)
 {
@@ -123,136 +100,21 @@ static bool explain_unknown(att_context *context, const char *name, char *text, 
     return found;
 }
 
-/* --- one run ------------------------------------------------------------------------------------------------------ */
-
-static bool has_claim(const void *plan)
-{
-    return att_sweep_plan_has_claim(plan);
-}
-
-/* The child writes files only while this worker holds its claim on the run; when it is lost, the child is killed. */
-static int run_step(const job *j, const att_planned_run *run, const char *const *arguments)
-{
-    if (setenv(CLI_LEASE_VARIABLE, run->lease, 1) != 0)
-        return cli_failure("a child process could not be started: %s", strerror(errno));
-    int code = cli_child(arguments, has_claim, j->plan);
-    unsetenv(CLI_LEASE_VARIABLE);
-    return code;
-}
-
-/* Converts the exit status of a step to a status and a reason. */
-static att_status status_of(int code, char reason[ATT_SWEEP_REASON])
-{
-    if (code == CLI_STOPPED)
-        return ATT_ERR_STOPPED;
-    if (code > 128)
-        snprintf(reason, ATT_SWEEP_REASON, "signal %d", code - 128);
-    else if (code != CLI_OK)
-        snprintf(reason, ATT_SWEEP_REASON, "exit status %d", code);
-    return code == CLI_OK ? ATT_OK : ATT_ERR_IO;
-}
-
-/* Replaces an exit status by the failure that the training recorded, if it recorded one. */
-static void read_failure(att_context *context, const att_planned_run *run, char reason[ATT_SWEEP_REASON])
-{
-    att_run_state state;
-    if (att_run_state_read(context, run->folder, run->measure, &state) == ATT_OK && *state.failure)
-        snprintf(reason, ATT_SWEEP_REASON, "%s", state.failure);
-}
-
-static att_status train(void *user, const att_planned_run *run, const att_recipe *recipe, char reason[ATT_SWEEP_REASON])
-{
-    const job *j = user;
-    char path[CLI_PATH];
-    (void)recipe; /* the child reads it from the file */
-    cli_join(run->folder, "recipe.yaml", path, sizeof path);
-    const char *const arguments[] = {"attscope", "train", "--config", path, "--resume", "auto", "--mpi", "none", NULL};
-    att_status status = status_of(run_step(j, run, arguments), reason);
-    if (status != ATT_OK && status != ATT_ERR_STOPPED)
-        read_failure(j->cli->context, run, reason);
-    return status;
-}
-
-/* Measures the last checkpoint, not the best one: if the data set has no third split, the best checkpoint was selected
- * on the images that are measured. */
-static att_status measure(void *user, const att_planned_run *run, const att_recipe *recipe,
-                          char reason[ATT_SWEEP_REASON])
-{
-    const job *j = user;
-    char last[CLI_PATH], threads[16], workers[16], cache[24], reduce[16], ignore[16];
-    cli_join(run->folder, "last.safetensors", last, sizeof last);
-    snprintf(threads, sizeof threads, "%d", recipe->engine.threads);
-    snprintf(workers, sizeof workers, "%d", recipe->train.workers);
-    snprintf(cache, sizeof cache, "%" PRId64, recipe->data.cache_bytes);
-    snprintf(reduce, sizeof reduce, "%d", recipe->data.reduce_zero_label);
-    snprintf(ignore, sizeof ignore, "%d", recipe->data.ignore_label);
-    const char *arguments[32] = {"attscope", "measure", last, recipe->data.data_dir};
-    const char *const flags[][2] = {{"--split", "test"},
-                                    {"--with", run->measure},
-                                    {"--samples", "64"},
-                                    {"--threads", threads},
-                                    {"--workers", workers},
-                                    {"--cache-bytes", cache},
-                                    {"--reduce-zero-label", reduce},
-                                    {"--ignore-label", ignore},
-                                    {"--backend", recipe->engine.backend},
-                                    {"--mpi", "none"}};
-    int count = 4;
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-        arguments[count++] = flags[i][0];
-        arguments[count++] = flags[i][1];
-    }
-    if (recipe->train.skip_corrupt)
-        arguments[count++] = "--skip-corrupt";
-    if (recipe->data.coarse_labels)
-        arguments[count++] = "--coarse-labels";
-    if (recipe->data.class_map) {
-        arguments[count++] = "--class-map";
-        arguments[count++] = recipe->data.class_map;
-    }
-    return status_of(run_step(j, run, arguments), reason);
-}
-
 /* --- failures ----------------------------------------------------------------------------------------------------- */
-
-static bool has_failed(const att_sweep_plan *plan, int run)
-{
-    return strcmp(att_sweep_plan_at(plan, run).status, "failed") == 0;
-}
-
-static int count_failed(const att_sweep_plan *plan)
-{
-    int failed = 0;
-    for (int i = 0; i < att_sweep_plan_count(plan); i++)
-        failed += has_failed(plan, i);
-    return failed;
-}
-
-static void report_failed(const att_sweep_plan *plan)
-{
-    int failed = count_failed(plan);
-    if (failed == 0)
-        return;
-    cli_say("%d of %d runs failed; the same command retries them, from the beginning if their folder is removed:",
-            failed, att_sweep_plan_count(plan));
-    for (int i = 0; i < att_sweep_plan_count(plan); i++)
-        if (has_failed(plan, i))
-            cli_say_item("%s", att_sweep_plan_at(plan, i).folder);
-}
 
 /* Lists the settings with failed runs, which are missing from the table. */
 static void print_failed(const job *j)
 {
-    for (int first = 0; first < att_sweep_plan_count(j->plan); first += j->seed_count) {
+    for (int first = 0; first < att_sweep_plan_count(j->plan); first += j->seeds.count) {
         const char *reason = "";
         int failed = 0;
-        for (int i = first; i < first + j->seed_count; i++) {
-            failed += has_failed(j->plan, i);
+        for (int i = first; i < first + j->seeds.count; i++) {
+            failed += sweep_run_has_failed(j->plan, i);
             reason = *reason ? reason : att_sweep_plan_at(j->plan, i).failure;
         }
         if (failed > 0)
             cli_print("\n%s: %d of %d runs failed%s%s\n", att_sweep_plan_at(j->plan, first).setting, failed,
-                      j->seed_count, *reason ? ": " : "", reason);
+                      j->seeds.count, *reason ? ": " : "", reason);
     }
 }
 
@@ -285,8 +147,8 @@ static int open_plan(job *j)
 {
     const settings *s = j->settings;
     att_sweep_options options = s->sweep;
-    options.seeds = j->seeds;
-    options.seed_count = j->seed_count;
+    options.seeds = j->seeds.values;
+    options.seed_count = j->seeds.count;
     options.vary = s->vary.values;
     options.vary_count = s->vary.count;
     options.set = s->set.values;
@@ -334,14 +196,15 @@ static int write_json(const job *j)
 
 static int sweep(job *j)
 {
-    const att_sweep_steps steps = {.train = train, .measure = measure, .user = j};
+    sweep_steps own = {j->cli, j->plan};
+    const att_sweep_steps steps = sweep_steps_of(&own);
     int code = cli_check(j->cli, att_sweep_plan_run(j->plan, &steps));
     if (code == CLI_STOPPED || !att_sweep_plan_results(j->plan))
         return code;
-    if (code == CLI_OK && count_failed(j->plan) > 0)
+    if (code == CLI_OK && sweep_count_failed(j->plan) > 0)
         code = CLI_FAILURE;
     int printed = print_results(j), written = write_json(j);
-    report_failed(j->plan);
+    sweep_report_failed(j->plan);
     return code != CLI_OK ? code : printed != CLI_OK ? printed : written;
 }
 
@@ -355,7 +218,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_pairs_read(&s->correlate, measure_of(s), &j.pairs);
     if (code == CLI_OK)
-        code = read_seeds(&j);
+        code = sweep_seeds_read(s->seeds, &j.seeds);
     cli->warns_once = true;
     if (code == CLI_OK)
         code = cli_open(cli, 1);

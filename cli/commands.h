@@ -10,6 +10,7 @@
     X(measure)              \
     X(ablate)               \
     X(sweep)                \
+    X(advise)               \
     X(correlate)            \
     X(stack)                \
     X(predict)              \

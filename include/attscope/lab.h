@@ -5,6 +5,7 @@
 #define ATTSCOPE_LAB_H
 
 #include <attscope/lab/ablation.h>
+#include <attscope/lab/advise.h>
 #include <attscope/lab/bench.h>
 #include <attscope/lab/collapse.h>
 #include <attscope/lab/collection.h>

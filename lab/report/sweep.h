@@ -55,6 +55,11 @@ void att_sweep_file_free(att_sweep_file *file);
 ATT_MUST_CHECK att_status att_sweep_read(att_context *context, const att_sweep_run *runs, int count,
                                          const att_sweep_pair *pairs, int pair_count, uint64_t seed, att_sweep **sweep);
 
+/* Write members of the JSON object that is open: n, mean, deviation, low, high. */
+void att_paired_write_members(att_json_writer *json, const att_paired *paired);
+/* n, groups, kendall, spearman, permutations, exact, resamples. */
+void att_correlation_write_members(att_json_writer *json, const att_correlation *correlation);
+
 /* The index of that figure; -1 if there is none. */
 int att_sweep_figure_index(const att_sweep *sweep, int setting, const char *instrument, const char *node,
                            const char *statistic);

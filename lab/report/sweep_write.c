@@ -25,7 +25,7 @@ static void write_figure(att_json_writer *json, const att_measurement *figure)
 }
 
 /* Writes members: n, mean, deviation, low, high. */
-static void write_paired(att_json_writer *json, const att_paired *paired)
+void att_paired_write_members(att_json_writer *json, const att_paired *paired)
 {
     att_json_put_integer(json, "n", paired->count);
     att_json_put_number(json, "mean", paired->mean);
@@ -42,7 +42,7 @@ static void write_score_difference(att_json_writer *json, const att_sweep *sweep
         return;
     att_json_put_object(json, "score_difference");
     att_json_put_string(json, "from", att_sweep_setting_at(sweep, 0).name);
-    write_paired(json, &paired);
+    att_paired_write_members(json, &paired);
     att_json_end_object(json);
 }
 
@@ -86,8 +86,7 @@ static void write_ranks(att_json_writer *json, const char *key, const att_rank_c
     att_json_end_object(json);
 }
 
-/* Writes members: n, groups, kendall, spearman, permutations, exact, resamples. */
-static void write_points(att_json_writer *json, const att_correlation *c)
+void att_correlation_write_members(att_json_writer *json, const att_correlation *c)
 {
     att_json_put_integer(json, "n", c->count);
     att_json_put_integer(json, "groups", c->groups);
@@ -105,10 +104,10 @@ static void write_correlation(att_json_writer *json, const att_sweep_correlation
     att_json_put_string(json, "y", c->of.y);
     att_json_put_string(json, "setting", c->setting);
     att_json_put_string(json, "model", c->model);
-    write_points(json, &c->runs);
+    att_correlation_write_members(json, &c->runs);
     if (!c->setting) {
         att_json_put_object(json, "means");
-        write_points(json, &c->means);
+        att_correlation_write_members(json, &c->means);
         att_json_end_object(json);
     }
     att_json_end_object(json);
@@ -135,7 +134,7 @@ static void write_differences_of(att_json_writer *json, const att_sweep *sweep, 
         att_json_put_string(json, "setting", s.name);
         att_json_put_string(json, "from", att_sweep_setting_at(sweep, 0).name);
         write_name(json, &figure);
-        write_paired(json, &paired);
+        att_paired_write_members(json, &paired);
         att_json_end_object(json);
     }
 }
@@ -153,7 +152,7 @@ static void write_ranking(att_json_writer *json, const att_sweep *sweep, int ind
     write_name(json, figure);
     att_json_put_string(json, "best", att_sweep_setting_at(sweep, ranking.best).name);
     att_json_put_string(json, "second", att_sweep_setting_at(sweep, ranking.second).name);
-    write_paired(json, &ranking.lead);
+    att_paired_write_members(json, &ranking.lead);
     att_json_put_bool(json, "separated", att_paired_is_separated(&ranking.lead));
     att_json_end_object(json);
 }
