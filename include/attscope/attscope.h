@@ -31,6 +31,7 @@
 #include <attscope/plan.h>
 #include <attscope/position_heads.h>
 #include <attscope/progress.h>
+#include <attscope/relevance.h>
 #include <attscope/safetensors.h>
 #include <attscope/status.h>
 #include <attscope/store.h>

@@ -185,11 +185,14 @@ static att_value change_mixing(builder *b, att_graph *graph, int number, const a
 {
     const att_explorer_form *form = &b->explorer->form;
     att_value output = att_emit(graph, node->op->name, node->attrs, in, node->in_count, NULL);
+    layer->made = output;
     layer->queries = layer->tokens = att_value_shape(graph, in[0]).dims[0];
     if (form->rows)
         keep_table(graph, number, node, in[0], layer);
     output = keep_heads(b, graph, number, output, layer);
-    return form->uniform ? add_even(b, graph, number, output, uniform_mixing(graph, node, in), layer) : output;
+    if (form->uniform)
+        output = add_even(b, graph, number, output, uniform_mixing(graph, node, in), layer);
+    return layer->output = output;
 }
 
 static att_value change_attention(builder *b, att_graph *graph, const att_node *node, const att_value *in)
@@ -209,11 +212,14 @@ static att_value change_attention(builder *b, att_graph *graph, const att_node *
         count = ATT_ATTENTION_MOST_INPUTS;
     }
     att_value output = att_emit(graph, node->op->name, node->attrs, with_keys, count, NULL);
+    layer->made = output;
     describe_scores(graph, in, layer);
     if (form->rows)
         keep_scores(graph, number, node, in, layer);
     output = keep_heads(b, graph, number, output, layer);
-    return form->uniform ? add_even(b, graph, number, output, uniform(graph, node, with_keys, count), layer) : output;
+    if (form->uniform)
+        output = add_even(b, graph, number, output, uniform(graph, node, with_keys, count), layer);
+    return layer->output = output;
 }
 
 /* --- changes of branches ------------------------------------------------------------------------------------------ */
@@ -290,7 +296,7 @@ static att_value change_branch(builder *b, att_graph *graph, const att_node *nod
         return ATT_NONE;
     att_shape shape = att_value_shape(graph, in[1]);
     att_value kept = add_factors(b, graph, "branch", number, shape.dims[shape.rank - 1], &branch->keep);
-    return att_add(graph, in[0], att_gate(graph, in[1], kept));
+    return branch->sum = att_add(graph, in[0], att_gate(graph, in[1], kept));
 }
 
 /* Attention in place of a convolution has other keys than queries, and the terms of keys may be an input of the

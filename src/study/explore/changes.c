@@ -93,20 +93,20 @@ void att_explorer_reset(att_explorer *explorer)
     fill_all(explorer, &explorer->removed, 0);
 }
 
-static att_status bind(const att_explorer *explorer, const att_factors *factors)
+static att_status bind(att_session *session, const att_factors *factors)
 {
-    return factors->count > 0 ? att_session_bind(explorer->inference.session, factors->name, factors->values) : ATT_OK;
+    return factors->count > 0 ? att_session_bind(session, factors->name, factors->values) : ATT_OK;
 }
 
-att_status att_explorer_bind(att_explorer *explorer)
+att_status att_explorer_bind(const att_explorer *explorer, att_session *session)
 {
     for (int l = 0; l < explorer->layer_count; l++) {
-        ATT_TRY(bind(explorer, &explorer->layers[l].keep));
-        ATT_TRY(bind(explorer, &explorer->layers[l].even));
+        ATT_TRY(bind(session, &explorer->layers[l].keep));
+        ATT_TRY(bind(session, &explorer->layers[l].even));
     }
     for (int b = 0; b < explorer->branch_count; b++)
-        ATT_TRY(bind(explorer, &explorer->branches[b].keep));
-    return bind(explorer, &explorer->removed);
+        ATT_TRY(bind(session, &explorer->branches[b].keep));
+    return bind(session, &explorer->removed);
 }
 
 void att_explorer_note(att_explorer *explorer)

@@ -18,7 +18,7 @@ static att_status prepare(att_explorer *explorer, const att_shapes *shapes)
     ATT_TRY(att_inference_create(explorer->graph, att_reshaped_weights(network, &explorer->reshaped), &options,
                                  &explorer->inference));
     att_explorer_reset(explorer);
-    return att_explorer_bind(explorer);
+    return att_explorer_bind(explorer, explorer->inference.session);
 }
 
 /* Of explorers of one sample. */

@@ -40,6 +40,7 @@ typedef struct att_explored_layer {
     int64_t queries, tokens;
     int64_t width;                                /* d; 0 without content */
     int64_t relative_rows;                        /* S */
+    att_value made, output;                       /* in explorer->graph: of attention itself, and after the changes */
     char kept_name[ATT_KEPTS][ATT_EXPLORER_NAME]; /* outputs of the plan; "": absent */
     const float *kept[ATT_KEPTS];                 /* of the last run; NULL: absent */
     att_factors keep, even;                       /* of a head's output, and of the mean of its values: [H e] */
@@ -49,6 +50,7 @@ typedef struct att_explored_layer {
 
 typedef struct att_explored_branch {
     const char *scope, *content;
+    att_value sum;    /* in explorer->graph: the result of the addition */
     att_factors keep; /* of the branch's channels */
 } att_explored_branch;
 
@@ -89,9 +91,18 @@ ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_run_placed(att_explorer *expl
 /* build.c: makes explorer->graph from the network's, and lists layers and branches. */
 att_status att_explorer_build(att_explorer *explorer);
 
-/* changes.c: binds the inputs of the changes. */
-att_status att_explorer_bind(att_explorer *explorer);
+/* changes.c: binds the inputs of the changes, which the plan of the session reads. */
+att_status att_explorer_bind(const att_explorer *explorer, att_session *session);
 /* Remembers the changes of this run, which the rows of its maps depend on. */
 void att_explorer_note(att_explorer *explorer);
+
+/* rows.c: writes the weights of one head for all keys of the query's window, as att_explorer_row(): row [N], NaN for
+ * keys that it does not see. Layer, query and head exist, and there was a run. Thread-safe. */
+void att_explorer_head_row(const att_explorer *explorer, int layer, int64_t query, int head, double *row);
+/* ERR_UNSUPPORTED unless the layers 0..layer have the same tokens and no windows. what: a method, which begins the
+ * message. */
+att_status att_explorer_check_tokens(const att_explorer *explorer, int layer, const char *what);
+/* a . b, as scores are computed. */
+double att_explorer_dot(const float *a, const float *b, int64_t count);
 
 #endif

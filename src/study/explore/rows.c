@@ -53,7 +53,7 @@ static bool sees(const query *q, int64_t j, att_attention_token key)
 }
 
 /* Partial sums, so that the compiler can use vectors and long sums stay accurate. */
-static double dot(const float *a, const float *b, int64_t count)
+double att_explorer_dot(const float *a, const float *b, int64_t count)
 {
     enum { LANES = 16 };
     float lane[LANES] = {0};
@@ -76,7 +76,7 @@ static double content(const query *q, int head, int64_t key)
     int64_t key_head = head / (attrs->heads / attrs->key_heads);
     const float *of_query = layer->kept[ATT_KEPT_Q] + (q->token * attrs->heads + head) * layer->width;
     const float *of_key = layer->kept[ATT_KEPT_K] + (key * attrs->key_heads + key_head) * layer->width;
-    return attrs->scale * dot(of_query, of_key, layer->width);
+    return attrs->scale * att_explorer_dot(of_query, of_key, layer->width);
 }
 
 /* The number of the query for row or column `at` of the keys. */
@@ -134,6 +134,13 @@ static void find_row(const query *q, const att_row_options *options, int head, d
     }
     if (!options->scores)
         normalise(row, q->keys);
+}
+
+void att_explorer_head_row(const att_explorer *explorer, int layer, int64_t token, int head, double *row)
+{
+    const att_row_options options = att_row_options_defaults();
+    const query q = query_of(explorer, layer, token);
+    find_row(&q, &options, head, row);
 }
 
 static att_status check(const att_explorer *explorer, int layer, int query_token)
@@ -215,14 +222,14 @@ att_status att_explorer_sum(const att_explorer *explorer, int layer, const doubl
 
 /* --- rollout ------------------------------------------------------------------------------------------------------ */
 
-static att_status check_rollout(const att_explorer *explorer, int layer)
+att_status att_explorer_check_tokens(const att_explorer *explorer, int layer, const char *what)
 {
     const att_explored_layer *last = &explorer->layers[layer];
     for (int l = 0; l <= layer; l++) {
         const att_explored_layer *below = &explorer->layers[l];
         if (below->attrs.window_h || below->queries != last->tokens || below->tokens != last->tokens)
             return att_fail(explorer->context, ATT_ERR_UNSUPPORTED,
-                            "rollout follows all tokens through all layers, but %s has %s", below->scope,
+                            "%s follows all tokens through all layers, but %s has %s", what, below->scope,
                             below->attrs.window_h ? "windows" : "other tokens");
     }
     return ATT_OK;
@@ -255,7 +262,7 @@ static int64_t most_elements(const att_explorer *explorer, int layer)
 att_status att_explorer_rollout(const att_explorer *explorer, int layer, int query_token, double *row)
 {
     ATT_TRY(check(explorer, layer, query_token));
-    ATT_TRY(check_rollout(explorer, layer));
+    ATT_TRY(att_explorer_check_tokens(explorer, layer, "rollout"));
     const size_t bytes = (size_t)most_elements(explorer, layer) * sizeof(double);
     double *rows = att_allocate(explorer->context, bytes);
     att_status status = rows ? ATT_OK : att_fail_memory(explorer->context, bytes, "the rows of an attention map");
