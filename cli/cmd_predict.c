@@ -246,7 +246,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     cli_loaded loaded = {0};
     int code = cli_output_check(s->output.json);
     if (code == CLI_OK && s->draw)
-        code = cli_drawings_check(s->draw, operands + 1, count - 1);
+        code = cli_drawings_check("--draw", s->draw, operands + 1, count - 1);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->engine);
     if (code == CLI_OK)

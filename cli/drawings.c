@@ -88,19 +88,20 @@ static int write_legend(const cli_drawings *drawings)
 
 /* --- drawings ----------------------------------------------------------------------------------------------------- */
 
-int cli_drawings_check(const char *folder, const char *const *photographs, int count)
+int cli_drawings_check(const char *flag, const char *folder, const char *const *photographs, int count)
 {
     char parent[CLI_PATH];
     if (!*folder)
-        return cli_failure("--draw is empty; expected a folder for the drawings");
+        return cli_failure("%s is empty; expected a folder for the drawings", flag);
     for (int i = 0; i < count; i++) {
         const bool is_folder = cli_is_folder(photographs[i]);
         if (is_folder ? cli_is_within(photographs[i], folder)
                       : cli_is_same_file(cli_folder_of(photographs[i], parent, sizeof parent), folder))
             return cli_failure(
-                "--draw %s: the folder %s %s, so that drawings and photographs would mix; choose another "
+                "%s %s: the folder %s %s, so that drawings and photographs would mix; choose another "
                 "folder",
-                folder, is_folder ? "is, or lies in, that of the photographs" : "holds the photograph", photographs[i]);
+                flag, folder, is_folder ? "is, or lies in, that of the photographs" : "holds the photograph",
+                photographs[i]);
     }
     return CLI_OK;
 }

@@ -20,8 +20,8 @@ typedef struct cli_drawn {
 } cli_drawn;
 
 /* Refuses a folder "", and one in which a drawing could replace or become one of the photographs: it holds a file of
- * `photographs`, or it is one of their folders or lies in one. Returns CLI_OK or an exit code. */
-int cli_drawings_check(const char *folder, const char *const *photographs, int count);
+ * `photographs`, or it is one of their folders or lies in one. flag: that gives it. Returns CLI_OK or an exit code. */
+int cli_drawings_check(const char *flag, const char *folder, const char *const *photographs, int count);
 /* Makes the folder, if it is missing, and writes a legend into it: a line with name, red, green and blue for each
  * class. Fails if predictions of the network's task cannot be drawn. Returns CLI_OK or an exit code. */
 int cli_drawings_open(cli_app *cli, const char *folder, const att_network *network, cli_drawings *drawings);

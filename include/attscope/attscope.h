@@ -27,7 +27,9 @@
 #include <attscope/network.h>
 #include <attscope/nn.h>
 #include <attscope/ops.h>
+#include <attscope/npz.h>
 #include <attscope/options.h>
+#include <attscope/picture.h>
 #include <attscope/plan.h>
 #include <attscope/position_heads.h>
 #include <attscope/progress.h>

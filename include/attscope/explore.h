@@ -107,6 +107,12 @@ ATT_API att_status att_explorer_row(const att_explorer *explorer, int layer, int
  * above; ERR_STOPPED (att_settings.stop, between two queries). */
 ATT_API att_status att_explorer_sum(const att_explorer *explorer, int layer, const double *weights, double *rows);
 
+/* Writes the weights on the patches of the layer's grid: map [grid_h, grid_w]. head: -1: the mean over the heads.
+ * query: -1: the mean over the queries, where a key that a query does not see counts as 0; else such a key is NaN.
+ * Errors as for att_explorer_row() and att_explorer_sum(); ERR_ARGUMENT (no such head); ERR_UNSUPPORTED if the tokens
+ * fill no grid. */
+ATT_API att_status att_explorer_map(const att_explorer *explorer, int layer, int head, int query, double *map);
+
 /* Follows attention from a query of a layer back to the tokens of the first layer: row [N], which adds up to 1. With
  * the mean over heads A_l of layer l, row = e_query B_layer ... B_0 and B_l = A_l / 2 + I / 2, where the second half is
  * the skip connection. (Abnar and Zuidema, ACL 2020) Errors as above; ERR_UNSUPPORTED if a layer up to this one has

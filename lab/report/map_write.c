@@ -7,7 +7,7 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
-#include "lab/report/base64.h"
+#include "base/io/base64.h"
 #include "lab/report/map_file.h"
 #include <attscope/lab/json.h>
 

@@ -1,4 +1,4 @@
-#include "lab/report/base64.h"
+#include "base/io/base64.h"
 
 enum { CHUNK = 768 }; /* bytes at a time, a multiple of three */
 

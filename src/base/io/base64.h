@@ -1,0 +1,10 @@
+/* io/base64.h - RFC 4648. */
+#ifndef ATT_IO_BASE64_H
+#define ATT_IO_BASE64_H
+
+#include "base/core/text.h"
+
+/* Appends the encoding of `count` bytes to `text`, with padding. */
+ATT_FOR_LAB void att_base64_append(att_text *text, const uint8_t *bytes, size_t count);
+
+#endif
