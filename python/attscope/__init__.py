@@ -15,13 +15,14 @@ from ._context import Error, Progress
 from ._figures import Figures
 from ._inputs import Image, Images
 from ._library import version as __version__
-from ._network import Drawing, Network, Predictions
+from ._network import Curve, Drawing, Network, Predictions, Relevance
 from ._open import from_torch, open  # noqa: A004
 from ._report import Report, report
 from ._training import Training, train
 
 __all__ = [
     "Ablation",
+    "Curve",
     "Drawing",
     "Error",
     "Exploration",
@@ -31,6 +32,7 @@ __all__ = [
     "Network",
     "Predictions",
     "Progress",
+    "Relevance",
     "Report",
     "Training",
     "__version__",

@@ -20,6 +20,8 @@ LOG_WARNING = 1  # att_log_level
 EVENT_EPOCH = 3  # att_event_kind
 SWITCH = 3  # ATT_OPTION_SWITCH
 HEAD_REMOVED, HEAD_UNIFORM = 1, 2  # att_head_change
+CURVES = ("deletion", "insertion")  # att_curve
+MOST_STEPS = 28  # ATT_CURVE_MOST_STEPS
 # att_safetensors_dtype, by the names that torch uses
 TORCH_DTYPES = "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
 
@@ -139,6 +141,7 @@ att_explorer_layer = _struct(
     """,
 )
 att_explorer_branch = _struct("att_explorer_branch", "text scope, content")
+att_relevance_map = _struct("att_relevance_map", "int height, width; double* values; int target; double logit")
 att_measurement = _struct(
     "att_measurement",
     """
@@ -320,6 +323,14 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_explorer_reset": (None, [c_void_p]),
     "att_explorer_run": (c_int, [c_void_p, POINTER(att_batch), POINTER(att_batch)]),
     "att_explorer_row": (c_int, [c_void_p, c_int, c_int, c_void_p, c_void_p]),
+    "att_explorer_map": (c_int, [c_void_p, c_int, c_int, c_int, c_void_p]),
+    "att_relevance_create": (c_int, [c_void_p, _object]),
+    "att_relevance_destroy": (None, [_object]),
+    "att_relevance_run": (c_int, [c_void_p, POINTER(att_batch), c_char_p, c_int, POINTER(att_relevance_map)]),
+    "att_relevance_curve": (
+        c_int,
+        [c_void_p, POINTER(att_batch), POINTER(att_relevance_map), c_int, c_int, c_int, c_void_p, POINTER(c_double)],
+    ),
     # Public functions of lab/json.h, which libattscope contains.
     "att_json_writer_create": (c_int, [c_void_p, c_bool, _object]),
     "att_json_writer_destroy": (None, [_object]),

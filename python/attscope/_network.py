@@ -83,16 +83,38 @@ class Drawing(NamedTuple):
     """Red, green and blue of each class: uint8 [classes, 3]."""
 
 
+class Relevance(NamedTuple):
+    """Which parts of an image make the network give it a class, see `Network.relevance()`."""
+
+    values: np.ndarray
+    """float64 [height, width], cells of equal size that cover the network's input."""
+    target: int
+    """The class."""
+    logit: float
+    """Its logit."""
+
+
+class Curve(NamedTuple):
+    """A deletion or insertion curve, see `Network.curve()`."""
+
+    probabilities: np.ndarray
+    """Of the class after each step: float64 [steps + 1]."""
+    area: float
+    """The area under the probabilities."""
+
+
 class _Handles:
     """The objects of the library that a network owns, in the order in which they are freed."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.explorer, self.inner, self.network = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        self.relevance, self.explorer = ctypes.c_void_p(), ctypes.c_void_p()
+        self.inner, self.network = ctypes.c_void_p(), ctypes.c_void_p()
 
     def free(self) -> None:
         if not self.context.can_be_freed:
             return
+        core.att_relevance_destroy(byref(self.relevance))
         core.att_explorer_destroy(byref(self.explorer))
         core.att_network_close(byref(self.inner))
         core.att_network_close(byref(self.network))
@@ -532,6 +554,84 @@ class Network:
             found = found[:, 0]
         return found[0] if head is not None else found
 
+    def maps(
+        self, image: Image | Mapping[str, Any], layer: int | str, head: int | None = None, query: int | None = 0
+    ) -> np.ndarray:
+        """The attention weights on the patches of a layer's grid: float64 [heads, rows, columns], as `attscope maps`
+        writes them.
+
+        image, layer, head: as in `attention()`; head=-1: the mean over the heads, without that dimension.
+        query: a token; None: the mean over all queries.
+        """
+        with self._use() as network:
+            explorer = self._explorer()
+            number = self._layer_number(explorer, layer)
+            facts = self._layer(explorer, number)
+            chosen = head if head in (None, -1) else _index("head", head, facts.heads)
+            heads = list(range(facts.heads)) if chosen is None else [chosen]
+            token = -1 if query is None else _index("query", query, facts.queries)
+            given, batch = self._sample(network, image), lib.att_batch()
+            self._context.check(core.att_explorer_run(explorer, byref(given), byref(batch)))
+            found = np.empty((len(heads), facts.grid_h, facts.grid_w))
+            for place, h in zip(found, heads):
+                self._context.check(core.att_explorer_map(explorer, number, h, token, place.ctypes.data))
+        return found if head is None else found[0]
+
+    def relevance(
+        self, image: Image | Mapping[str, Any], method: str = "chefer", target: int | None = None
+    ) -> Relevance:
+        """Which parts of an image make the network give it a class.
+
+        image: as in `attention()`.
+        method: "chefer", "attention_gradient", "grad_cam", "integrated_gradients", "occlusion", "rollout", "random" or
+        "centre", with options as "integrated_gradients:steps=64"; the header attscope/relevance.h has the formulas.
+        target: the class; None: the most probable one.
+        """
+        found = lib.att_relevance_map()
+        number = -1 if target is None else whole("target", target, 0)
+        with self._use() as network:
+            given = self._sample(network, image)
+            relevance = self._relevance()
+            text = encode("the method", method)
+            self._context.check(core.att_relevance_run(relevance, byref(given), text, number, byref(found)))
+            values = np.ctypeslib.as_array(found.values, (found.height, found.width)).copy()
+        return Relevance(values, found.target, found.logit)
+
+    def curve(
+        self, image: Image | Mapping[str, Any], relevance: Relevance, curve: str = "deletion", steps: int = 28
+    ) -> Curve:
+        """How the probability of the class changes when the most relevant pixels are deleted or inserted first.
+        (Petsiuk et al., BMVC 2018)
+
+        relevance: of this image, from `relevance()`, or a `Relevance` of your own.
+        curve: "deletion", whose area is small for a faithful map, or "insertion", whose area is large.
+        steps: at most 28.
+        """
+        if curve not in lib.CURVES:
+            raise Error(f"the curve is {brief(curve)}; expected deletion or insertion")
+        steps = whole("steps", steps, 1)
+        values = np.ascontiguousarray(relevance.values, np.float64)
+        if values.ndim != 2:
+            raise Error(f"the map has the shape {list(values.shape)}; expected [height, width]")
+        cells = values.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        given_map = lib.att_relevance_map(*values.shape, cells, relevance.target, relevance.logit)
+        probabilities, area = np.empty(max(steps, lib.MOST_STEPS) + 1), ctypes.c_double()
+        with self._use() as network:
+            given = self._sample(network, image)
+            self._context.check(
+                core.att_relevance_curve(
+                    self._relevance(),
+                    byref(given),
+                    byref(given_map),
+                    relevance.target,
+                    lib.CURVES.index(curve),
+                    steps,
+                    probabilities.ctypes.data,
+                    byref(area),
+                )
+            )
+        return Curve(probabilities[: steps + 1], area.value)
+
     def measure(
         self,
         data: Any,
@@ -639,6 +739,12 @@ class Network:
     def _branch_names(self, explorer: ctypes.c_void_p) -> list[str]:
         count = core.att_explorer_branch_count(explorer)
         return [core.att_explorer_branch_at(explorer, i).scope.decode() for i in range(count)]
+
+    def _relevance(self) -> ctypes.c_void_p:
+        handles = self._handles
+        if not handles.relevance:
+            self._context.check(core.att_relevance_create(self._explorer(), byref(handles.relevance)))
+        return handles.relevance
 
     def _layer(self, explorer: ctypes.c_void_p, number: int) -> Any:
         return core.att_explorer_layer_at(explorer, number)

@@ -49,6 +49,8 @@ class Layout(Case):
             "ATT_OPTION_SWITCH": lib.SWITCH,
             "ATT_HEAD_REMOVED": lib.HEAD_REMOVED,
             "ATT_HEAD_UNIFORM": lib.HEAD_UNIFORM,
+            "ATT_INSERTION": lib.CURVES.index("insertion"),
+            "ATT_CURVE_MOST_STEPS": lib.MOST_STEPS,
             "ATT_MAX_RANK": lib.MAX_RANK,
             "ATT_MOST_SCALES": lib.MOST_SCALES,
         }

@@ -1,0 +1,194 @@
+"""Maps of attention and relevance: the same numbers in Python and from the command, and its files."""
+
+import json
+import os
+import re
+import struct
+import subprocess
+import unittest
+import zlib
+
+import attscope
+import numpy as np
+from common import CLASSES, TINY, Case, main, pictures, write_data, write_png
+
+METHODS = ["chefer", "attention_gradient:layer=0", "grad_cam", "integrated_gradients:steps=4", "occlusion:cell=4",
+           "rollout", "random:cells=3", "centre"]  # fmt: skip
+FILE_NAMES = [re.sub("[:,=]", "_", method) for method in METHODS]
+COMMAND = os.environ.get("ATTSCOPE")
+CHECKPOINT = "runs/short/last.safetensors"
+
+
+def command(*arguments, fails=False):
+    made = subprocess.run([COMMAND, *arguments, "--threads", "2"], capture_output=True, text=True)
+    assert (made.returncode != 0) == fails, made.stderr
+    return made.stderr if fails else made.stdout
+
+
+def png_pixels(data):
+    """RGB pixels of a PNG without interlacing."""
+    at, rows = 8, b""
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at : at + 8])
+        body = data[at + 8 : at + 8 + length]
+        if kind == b"IHDR":
+            width, height = struct.unpack(">II", body[:8])
+        rows += body if kind == b"IDAT" else b""
+        at += 12 + length
+    return unfilter(zlib.decompress(rows), height, width)
+
+
+def unfilter(raw, height, width):
+    """Undoes the filters of PNG."""
+    rows = np.frombuffer(raw, np.uint8).reshape(height, 1 + 3 * width).astype(int)
+    out = np.zeros((height + 1, width + 1, 3), int)
+    for y in range(height):
+        kind, row = rows[y, 0], rows[y, 1:].reshape(width, 3)
+        for x in range(width):
+            left, up, corner = out[y + 1, x], out[y, x + 1], out[y, x]
+            p = left + up - corner
+            near = np.abs([p - left, p - up, p - corner])
+            paeth = np.where((near[0] <= near[1]) & (near[0] <= near[2]), left, np.where(near[1] <= near[2], up, corner))
+            out[y + 1, x + 1] = (row[x] + [0, left, up, (left + up) // 2, paeth][kind]) % 256
+    return out[1:, 1:]
+
+
+class Relevance(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.picture = pictures(4, size=24)[2]
+        write_png("cow.png", cls.picture)
+        write_data("data", train=8, validation=4)
+        options = {name: value for name, value in TINY.items() if name != "num_classes"}
+        attscope.train("data", model="vit_tiny_patch16_224", epochs=1, lr=0.1, opt="sgd", batch_size=4, output="runs",
+                       experiment="short", threads=2, workers=1, **options)  # fmt: skip
+        cls.network = attscope.open(CHECKPOINT, threads=2)
+
+    def test_methods(self):
+        for method in METHODS:
+            found = self.network.relevance("cow.png", method)
+            self.assertEqual(found.target, self.network.predict("cow.png")[0]["top"][0]["class"], method)
+            self.assertTrue(np.isfinite(found.values).all(), method)
+        grid = self.network.relevance(self.picture, "chefer", target=1)
+        self.assertEqual((grid.values.shape, grid.target), ((4, 4), 1))
+        self.assertEqual(self.network.relevance("cow.png", "grad_cam", 3).logit,
+                         self.network.predict("cow.png").logits[0, 3])  # fmt: skip
+        self.fails('did you mean "grad_cam"', self.network.relevance, "cow.png", "gradcam")
+        self.fails("class 4 does not exist", self.network.relevance, "cow.png", "chefer", 4)
+
+    def test_curves(self):
+        probabilities = np.exp(self.network.predict("cow.png").logits[0].astype(float))
+        for curve, end in (("deletion", 0), ("insertion", -1)):
+            found = self.network.curve("cow.png", self.network.relevance("cow.png"), curve, 6)
+            self.assertEqual(found.probabilities.shape, (7,))
+            self.assertAlmostEqual(found.probabilities[end], max(probabilities / probabilities.sum()), 6)
+            p = found.probabilities
+            self.assertAlmostEqual(found.area, (p.sum() - (p[0] + p[-1]) / 2) / 6, 12)
+        self.fails("expected deletion or insertion", self.network.curve, "cow.png", self.network.relevance("cow.png"), "x")
+        self.fails("1 to 28 steps", self.network.curve, "cow.png", self.network.relevance("cow.png"), "deletion", 29)
+
+    def test_maps(self):
+        rows = self.network.attention("cow.png", 1)
+        np.testing.assert_array_equal(self.network.maps("cow.png", 1), rows[:, 0, 1:].reshape(2, 4, 4))
+        np.testing.assert_allclose(self.network.maps("cow.png", 1, head=-1), rows[:, 0, 1:].mean(0).reshape(4, 4), 1e-6)
+        mean = self.network.maps("cow.png", -1, head=1, query=None)
+        np.testing.assert_allclose(mean, rows[1, :, 1:].mean(0).reshape(4, 4), 1e-6)
+
+    @unittest.skipUnless(COMMAND, "the command is not built")
+    def test_command_gives_the_same_numbers(self):
+        command("maps", CHECKPOINT, "cow.png", "-o", "maps", "--show", ",".join(METHODS), "--class", "3")
+        written = np.load("maps/cow.npz")
+        self.assertEqual(set(written.files), {*FILE_NAMES, "class", "logit"})
+        for method, name in zip(METHODS, FILE_NAMES):
+            found = self.network.relevance("cow.png", method, 3)
+            np.testing.assert_array_equal(written[name], found.values, method)
+            self.assertEqual((written["class"], written["logit"]), (3, found.logit))
+            self.assertTrue(os.path.exists(f"maps/cow.{name}.png"))
+        shown = json.loads(command("maps", CHECKPOINT, "cow.png", "-o", "all", "--show=attention,mean",
+                                   "--layers=all", "--heads=0,1", "--at=0.99,0.3", "--json=-"))  # fmt: skip
+        self.assertEqual(len(shown[0]["maps"]), 8)
+        for one in shown[0]["maps"]:
+            kind, layer, head = re.fullmatch(r"(\w+)\.blocks\.(\d)\.attn\.head(\d)", one["name"]).groups()
+            found = self.network.maps("cow.png", int(layer), int(head), None if kind == "mean" else 1 + 4 + 3)
+            np.testing.assert_allclose(np.reshape(one["values"], (4, 4)), found, 1e-12)
+
+    @unittest.skipUnless(COMMAND, "the command is not built")
+    def test_explain_is_the_mean_of_curves(self):
+        told = json.loads(command("explain", CHECKPOINT, "data", "--split=validation", "--steps=5",
+                                  "--with=chefer,random:cells=3,seed=7", "--json=-"))  # fmt: skip
+        files = [f"data/validation/{CLASSES[i % 4]}/{i:03}.png" for i in range(4)]
+        self.assertEqual((told["images"], told["steps"]), (4, 5))
+        for one in told["methods"]:
+            maps = [self.network.relevance(file, one["method"]) for file in files]
+            for curve in ("deletion", "insertion"):
+                areas = [self.network.curve(file, of, curve, 5).area for file, of in zip(files, maps)]
+                self.assertAlmostEqual(one[curve]["area"], np.mean(areas), 12)
+                self.assertAlmostEqual(one[curve]["half_interval"], 1.96 * np.std(areas, ddof=1) / 2, 12)
+
+    @unittest.skipUnless(COMMAND, "the command is not built")
+    def test_pictures(self):
+        command("maps", CHECKPOINT, "cow.png", "-o", "grid", "--form=grid", "--format=png,svg,pdf",
+                "--scale=0,1", "--zoom=1", "--colours=grey", "--opacity=1")  # fmt: skip
+        maps = np.concatenate([self.network.maps("cow.png", layer) for layer in (0, 1)])
+        expected = np.rint(255 * maps).repeat(4, 1).repeat(4, 2)
+        with open("grid/cow.attention.png", "rb") as file:
+            png = png_pixels(file.read())
+        self.assertEqual(png.shape, (16 + 2 * 16 + 4 + 16, 16 + 4 + 16, 3))
+        tiles = [png[y : y + 16, x : x + 16, 0] for y in (16, 52) for x in (0, 20)]
+        self.assertLessEqual(np.abs(np.array(tiles) - expected).max(), 1)
+        with open("grid/cow.attention.pdf", "rb") as file:
+            pdf = file.read()
+        streams = re.findall(rb"/Width 16 /Height 16 .*?stream\n(.*?)\nendstream", pdf, re.S)
+        self.assertEqual(len(streams), 4)
+        for stream, tile in zip(streams, tiles):
+            np.testing.assert_array_equal(unfilter(zlib.decompress(stream), 16, 16)[..., 0], tile)
+        self.check_index(pdf)
+        with open("grid/cow.attention.svg") as file:
+            svg = file.read()
+        self.assertEqual(svg.count("<image "), 4)
+        self.assertIn(">attention.blocks.1.attn.head0</text>", svg)
+
+    def check_index(self, pdf):
+        """Each entry of the PDF's table leads to its object."""
+        start = int(re.search(rb"startxref\n(\d+)\n", pdf)[1])
+        entries = pdf[start:].split(b"\n")[2:]
+        count = int(re.search(rb"xref\n0 (\d+)\n", pdf[start:])[1])
+        for number in range(1, count):
+            at = int(entries[number][:10])
+            self.assertTrue(pdf[at:].startswith(b"%d 0 obj\n" % number))
+
+    @unittest.skipUnless(COMMAND, "the command is not built")
+    def test_means(self):
+        write_data("means", train=4, validation=8)
+        show = ["--show", "grad_cam,attention", "--class", "1"]
+        command("maps", CHECKPOINT, "means/validation", "-o", "class", "--mean-maps=class", *show)
+        files = [f"means/validation/{CLASSES[i % 4]}/{i:03}.png" for i in range(8)]
+        for label in range(4):
+            written = np.load(f"class/mean.class{label}.npz")
+            of = files[label::4]
+            expected = np.mean([self.network.relevance(file, "grad_cam", 1).values for file in of], 0)
+            np.testing.assert_allclose(written["grad_cam"], expected, 1e-12)
+            expected = np.mean([self.network.maps(file, -1, head=-1) for file in of], 0)
+            np.testing.assert_allclose(written["attention.blocks.1.attn"], expected, 1e-12)
+
+    @unittest.skipUnless(COMMAND, "the command is not built")
+    def test_refusals(self):
+        for part, arguments in {
+            "needs --output": [],
+            "--output .: the folder holds the photograph cow.png": ["-o", "."],
+            "--form x: expected overlay": ["-o", "no", "--form=x"],
+            "--format tiff: expected": ["-o", "no", "--format=tiff"],
+            "--colours jet: expected": ["-o", "no", "--colours=jet"],
+            "--scale 1,0: expected": ["-o", "no", "--scale=1,0"],
+            "--at 2,0: expected": ["-o", "no", "--at=2,0"],
+            "--query 9,9: blocks.1.attn has 1 tokens": ["-o", "no", "--query=9,9"],
+            "--heads 2: blocks.1.attn has 2 heads": ["-o", "no", "--heads=2"],
+            "--layers 5: the network has 2": ["-o", "no", "--layers=5"],
+            '"attention" and "mean" are maps, too': ["-o", "no", "--show=nothing"],
+        }.items():
+            self.assertIn(part, command("maps", CHECKPOINT, "cow.png", *arguments, fails=True))
+            self.assertFalse(os.path.exists("no") and os.listdir("no"))
+
+
+if __name__ == "__main__":
+    main()
