@@ -4,7 +4,7 @@
 
 /* What the URL holds: shared by both sides, and of each side. The second side's names end in 2. */
 const SHARED = { image: "", at: "", way: "row", terms: "both", raw: "" };
-const OF_SIDE = { model: "", layer: "", head: "-1", minus: "", changes: "", score: "0.5" };
+const OF_SIDE = { model: "", layer: "", head: "-1", minus: "", changes: "", score: "0.5", method: "", class: "" };
 
 function readHash() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -79,7 +79,7 @@ function makeSide(page, side, index) {
     problem: element("p", { class: "note problem", role: "alert", hidden: true }),
     title: element("p", { class: "reading" }), scores: element("div", { class: "scores", hidden: true }),
   };
-  const thumbs = [];
+  const thumbs = [], relevance = relevanceView(side, () => page.changed(), () => page.strength);
   let drawing = null; /* the view of answers that are drawn: boxes, or the class of each pixel */
   let model = null, weights = null, photo = null, plain = null, gridWay = null, asked = "";
 
@@ -214,6 +214,7 @@ function makeSide(page, side, index) {
     at.answer.replaceChildren();
     at.title.textContent = model ? model.network : "";
     at.picture.hidden = at.drawing.hidden = at.boxes.hidden = true;
+    relevance.show(null, null, null, null);
     clearMaps();
   }
   /* Hides everything about the checkpoint. */
@@ -316,7 +317,7 @@ function makeSide(page, side, index) {
     if (map) drawing.show(photo, map);
     else drawing?.show(photo, answer, wanted.changes ? plain : null);
     if (!hasMaps()) showPhoto();
-    await follow(page.place());
+    await Promise.all([follow(page.place()), relevance.show(model, wanted, photo, answer)]);
   }, clearImage));
 
   /* --- tools --- */
@@ -437,7 +438,7 @@ function makeSide(page, side, index) {
   function modelChoice() {
     return element("label", { class: "slider" }, "Checkpoint", element("select", { "aria-label": "Checkpoint",
       onchange: (event) => {
-        Object.assign(side, { model: event.target.value, changes: "", minus: "" });
+        Object.assign(side, { model: event.target.value, changes: "", minus: "", class: "" });
         page.changed();
         open();
       } }, ...page.models.map(({ id, name }) => element("option", { value: id, selected: id === side.model }, name))));
@@ -461,7 +462,8 @@ function makeSide(page, side, index) {
   at.boxes = element("div", { hidden: true });
   at.panel = element("div", { class: "panel maps", "data-side": index },
     element("div", {}, modelChoice(), at.title, at.problem, at.picture, at.drawing, at.answer),
-    element("div", {}, at.boxes, at.scores, at.maps, at.none, element("h3", {}, "What if"), at.tools, at.branches, at.changes));
+    element("div", {}, at.boxes, at.scores, at.maps, at.none, relevance.panel, element("h3", {}, "What if"), at.tools,
+      at.branches, at.changes));
   listen();
   return { panel: at.panel, open, run, follow, showTools, hasMaps: () => Boolean(hasMaps()),
     /* Whether scores are sums of content and positions. */
@@ -473,7 +475,10 @@ function makeSide(page, side, index) {
       const fits = own && own.grid_h === like.grid_h && own.grid_w === like.grid_w && which < own.heads;
       return fits ? weights.patches(layer, which) : null;
     },
-    redraw: () => weights && photo && draw(tokenAt(page.place(), node())) };
+    redraw: () => {
+      relevance.redraw();
+      if (weights && photo) draw(tokenAt(page.place(), node()));
+    } };
 }
 
 /* --- the page ---------------------------------------------------------------------------------------------------- */
@@ -633,6 +638,8 @@ function scaleOfWeights() {
     ["Weights", "a_ij = softmax over keys j of s_ij, s_ij = scale q_i · k_j + t_ij (content + positions)"],
     ["Mean over queries", "1/N sum_i a_ij"],
     ["Rollout", "e_i B_l … B_0 with B = (mean over heads of A + identity) / 2 (Abnar and Zuidema, ACL 2020)"],
+    ["Relevance", "which parts of the image make the network give it the class; the header attscope/relevance.h has " +
+      "the formulas, and attscope explain measures which method is faithful"],
     ["Removed head", "its output is 0"], ["Uniform head", "a_ij is the same for all keys that query i may see"],
     ["Removed branch", "x_{t+1} = x_t"],
     ["Removed token", "no other token attends to it in any layer; it is still processed itself"]]

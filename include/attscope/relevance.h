@@ -70,6 +70,8 @@ typedef struct att_relevance att_relevance;
  * compiling a plan. */
 ATT_API ATT_MUST_CHECK att_status att_relevance_create(att_explorer *explorer, att_relevance **relevance);
 ATT_API void att_relevance_destroy(att_relevance **relevance);
+/* Whether the explorer's network gives an image one class, so that att_relevance_create() can apply. */
+ATT_API bool att_relevance_applies(const att_explorer *explorer);
 
 /* A map covers the whole input of the network with cells of equal size, row by row. */
 typedef struct att_relevance_map {
@@ -81,9 +83,9 @@ typedef struct att_relevance_map {
 
 /* Runs the explorer on one image and computes a map. inputs: as for att_explorer_run(). method: a name, with options
  * after a colon ("integrated_gradients:steps=64"). target: a class; -1: the one with the largest logit. map->values
- * belongs to `relevance` and is valid until its next run. Errors: those of att_explorer_run(); ERR_NOT_FOUND (no such
- * method, with the nearest name); ERR_ARGUMENT (an option, no such class); ERR_UNSUPPORTED (the method does not apply
- * to this network; the message says why); ERR_STOPPED. */
+ * belongs to `relevance` and is valid until its next run; the explorer's rows are those of the image. Errors: those of
+ * att_explorer_run(); ERR_NOT_FOUND (no such method, with the nearest name); ERR_ARGUMENT (an option, no such class);
+ * ERR_UNSUPPORTED (the method does not apply to this network; the message says why); ERR_STOPPED. */
 ATT_API ATT_MUST_CHECK att_status att_relevance_run(att_relevance *relevance, const att_batch *inputs,
                                                     const char *method, int target, att_relevance_map *map);
 
@@ -104,9 +106,9 @@ ATT_API void att_relevance_resize(const att_relevance_map *map, int height, int 
  * p_S / 2) / S. A faithful map has a small area of deletion and a large one of insertion. */
 typedef enum att_curve { ATT_DELETION, ATT_INSERTION } att_curve;
 enum { ATT_CURVE_MOST_STEPS = 28 };
-/* Writes probabilities [steps + 1] and *area. inputs: the image; map: of any source; target: as in
- * att_relevance_map. steps: 1..ATT_CURVE_MOST_STEPS. Errors: those of att_explorer_run(); ERR_ARGUMENT (steps, no such
- * class, a map without cells); ERR_STOPPED. */
+/* Writes probabilities [steps + 1] and *area; the explorer's rows are then those of the last image of the curve.
+ * inputs: the image; map: of any source; target: as in att_relevance_map. steps: 1..ATT_CURVE_MOST_STEPS. Errors: those
+ * of att_explorer_run(); ERR_ARGUMENT (steps, no such class, a map without cells); ERR_STOPPED. */
 ATT_API ATT_MUST_CHECK att_status att_relevance_curve(att_relevance *relevance, const att_batch *inputs,
                                                       const att_relevance_map *map, int target, att_curve curve,
                                                       int steps, double *probabilities, double *area);

@@ -71,6 +71,7 @@ att_status att_engine_create(att_context *context, const att_engine_options *opt
 static void close_opened(att_engine *engine, att_opened *o)
 {
     for (int i = 0; i < ATT_SEATS; i++) {
+        att_relevance_destroy(&o->seats[i].relevance);
         att_explorer_destroy(&o->seats[i].explorer);
         att_free(engine->context, o->seats[i].pixels);
     }
@@ -138,6 +139,7 @@ att_status att_engine_prepare_seat(const att_opened *o, att_seat *s, int height,
     if (s->explorer && s->height == height && s->width == width)
         return ATT_OK;
     s->has_run = false;
+    att_relevance_destroy(&s->relevance);
     att_explorer_destroy(&s->explorer);
     s->height = height;
     s->width = width;
@@ -346,6 +348,8 @@ att_status att_engine_write_model(att_engine *engine, att_context *context, cons
         write_network(o, writer);
     if (status == ATT_OK)
         write_drawn(o->network, writer);
+    if (status == ATT_OK)
+        att_engine_write_methods(o->seats[0].explorer, writer);
     if (status == ATT_OK)
         status = att_engine_write_instruments(engine, o, writer);
     return att_engine_leave(engine, status);

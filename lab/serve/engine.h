@@ -15,8 +15,8 @@
 #ifndef ATT_SERVE_ENGINE_H
 #define ATT_SERVE_ENGINE_H
 
-#include <attscope/explore.h>
 #include <attscope/lab/json.h>
+#include <attscope/relevance.h>
 
 #include "base/core/text.h"
 
@@ -60,7 +60,8 @@ att_status att_engine_open(att_engine *engine, att_context *context, const char 
 
 /* Writes what the network has: "network" (its name), "branches" (of {scope, content}), "layers" (att_explorer_layer)
  * and "tokens" (how many can be removed), both for the size of an image that was seen, "classes", "drawn" (of {label,
- * colour} for each class; null if predictions of the task cannot be drawn), and "instruments", of {name, title,
+ * colour} for each class; null if predictions of the task cannot be drawn), "relevance", of {name, title, summary,
+ * source} for the methods of att_relevance_run(), none if it does not apply, and "instruments", of {name, title,
  * reason}, for att_engine_write_figures(): those that need no classes and are quick enough for a page. reason: a
  * sentence that says why the instrument has nothing to measure in this network; null if it has. path: of the
  * checkpoint. Errors: those of att_network_open(), att_explorer_create() and att_measure_create(). */
@@ -125,6 +126,11 @@ att_status att_engine_write_ablation(att_engine *engine, att_context *context, c
  * Errors: also ERR_ARGUMENT (no such part). */
 att_status att_engine_write_changed(att_engine *engine, att_context *context, const char *path,
                                     const att_engine_cuts *cuts, int part, att_json_writer *writer);
+
+/* Writes "method", "target", "logit", "height", "width" and "values", the numbers of att_relevance_run(). target: -1:
+ * the most probable class. Errors: those of att_relevance_create() and att_relevance_run(). */
+att_status att_engine_write_relevance(att_engine *engine, att_context *context, const att_engine_view *view,
+                                      const char *method, int target, att_json_writer *writer);
 
 /* --- the network itself --- */
 

@@ -18,10 +18,11 @@ typedef struct att_upload {
 
 /* An explorer and its last run. */
 typedef struct att_seat {
-    att_explorer *explorer; /* NULL: unused */
-    int height, width;      /* of the images that the explorer takes */
-    float *pixels;          /* of the image; NULL: none */
-    att_geometry place;     /* of the image in the pixels */
+    att_explorer *explorer;   /* NULL: unused */
+    att_relevance *relevance; /* of the explorer; NULL until it is asked for */
+    int height, width;        /* of the images that the explorer takes */
+    float *pixels;            /* of the image; NULL: none */
+    att_geometry place;       /* of the image in the pixels */
     bool has_run;
     char image[ATT_ENGINE_ID], changes[ATT_ENGINE_CHANGES];
     att_batch answers;
@@ -104,6 +105,8 @@ att_status att_engine_read_image(const att_engine *engine, const char *id, int c
 
 /* Writes the members "layers" and "tokens" of att_engine_write_model(). */
 void att_engine_write_layers(const att_explorer *explorer, att_json_writer *writer);
+/* Writes the member "relevance" of att_engine_write_model(). */
+void att_engine_write_methods(const att_explorer *explorer, att_json_writer *writer);
 /* Writes the member "instruments" of att_engine_write_model(). */
 att_status att_engine_write_instruments(const att_engine *engine, const att_opened *opened, att_json_writer *writer);
 

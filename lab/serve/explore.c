@@ -220,6 +220,18 @@ static att_status write_run(const att_request *request, att_json_writer *writer)
     return att_engine_write_answer(request->state, request->context, &view, writer);
 }
 
+static att_status write_relevance(const att_request *request, att_json_writer *writer)
+{
+    char method[256];
+    asked texts;
+    att_engine_view view;
+    int64_t target;
+    ATT_TRY(read_view(request, &texts, &view));
+    ATT_TRY(att_request_text(request, "method", method, sizeof method));
+    ATT_TRY(att_request_integer(request, "class", -1, INT32_MAX, &target));
+    return att_engine_write_relevance(request->state, request->context, &view, method, (int)target, writer);
+}
+
 static att_status write_graph(const att_request *request, att_json_writer *writer)
 {
     char path[ATT_RUN_PATH];
@@ -287,6 +299,7 @@ ANSWERS(get_model, write_model)
 ANSWERS(get_images, write_images)
 ANSWERS(post_upload, write_upload)
 ANSWERS(get_run, write_run)
+ANSWERS(get_relevance, write_relevance)
 ANSWERS(get_graph, write_graph)
 ANSWERS(get_times, write_times)
 ANSWERS(get_figures, write_figures)
@@ -385,7 +398,7 @@ static const att_route routes[] = {
     {"/api/input", ATT_GET, get_input},         {"/api/weights", ATT_GET, get_weights},
     {"/api/graph", ATT_GET, get_graph},         {"/api/times", ATT_GET, get_times},
     {"/api/figures", ATT_GET, get_figures},     {"/api/classes", ATT_GET, get_classes},
-    {"/api/logits", ATT_GET, get_logits},
+    {"/api/logits", ATT_GET, get_logits},       {"/api/relevance", ATT_GET, get_relevance},
 };
 
 const att_route_group att_routes_explore = {routes, sizeof routes / sizeof *routes, open_explore, close_explore};

@@ -215,6 +215,58 @@ def test_changes(server, page):
     check(bars(page) == before, "changes that are undone leave a trace")
 
 
+def select(page, label, value):
+    page.evaluate(f"""(select => {{ select.value = {json.dumps(value)};
+        select.dispatchEvent(new Event("change")); }})(document.querySelector('select[aria-label="{label}"]'))""")
+
+
+def relevance(page, **wanted):
+    """Waits until the map of relevance has these data, and returns the words below it."""
+    found = " && ".join(f"canvas.dataset.{name} === {json.dumps(value)}" for name, value in wanted.items())
+    wait(page, f"(canvas => {found} && !document.querySelector('.relevance-view').hidden)("
+         "document.querySelector('.relevance-view canvas'))")
+    return page.evaluate("document.querySelector('.relevance-words').textContent")
+
+
+def test_relevance(server, browser, page):
+    """The block shows the maps of `attscope maps`; what does not apply is said."""
+    image = os.path.join(images, "0.JPEG")
+    methods = [info["name"] for info in server.json("/api/model", model="m0")["relevance"]]
+    offered = page.evaluate("""[...document.querySelector('select[aria-label="Method"]').options].map(o => o.value)""")
+    check(offered == ["", *methods] and "chefer" in methods, f"methods: {offered}")
+    shown = command("maps", CHECKPOINT, image, "--output", os.path.join(folder, "maps"), "--show", "chefer,grad_cam",
+                    "--json", "-")[0]
+    for map_ in shown["maps"]:
+        select(page, "Method", map_["name"])
+        words = relevance(page, method=map_["name"], target=str(shown["class"]))
+        served = server.json("/api/relevance", model="m0", image="d0", changes="", method=map_["name"], **{"class": -1})
+        check(served["values"] == map_["values"] and served["logit"] == shown["logit"],
+              f"{map_['name']}: the page's numbers are not the command's")
+        best = max(range(len(map_["values"])), key=map_["values"].__getitem__)
+        place = f"in row {best // GRID + 1}, column {best % GRID + 1} of {GRID} × {GRID}"
+        check(place in words and close(number(words, "logit "), shown["logit"], 5e-3), f"{place}: {words}")
+        check(close(number(words, "Largest: "), max(map_["values"]), 5e-3), f"largest value: {words}")
+    other = page.evaluate("""document.querySelector('select[aria-label="Class"]').options[2].value""")
+    select(page, "Class", other)
+    relevance(page, method="grad_cam", target=other)
+    press(page, "Remove head 1 of blocks.3.attn")
+    answered(page, "h3.1r")
+    relevance(page, method="grad_cam", target=other, changes="h3.1r")
+    fragment = page.evaluate("location.hash")
+    check("method=grad_cam" in fragment and f"class={other}" in fragment, f"the URL: {fragment}")
+    press(page, "blocks.3.attn head 1 removed")
+    answered(page, "")
+    select(page, "Class", "")
+    select(page, "Method", "")
+    wait(page, "document.querySelector('.relevance-view').hidden")
+    residual = server.open(browser, "/explore", "#image=d0&model=m1&method=chefer")
+    wait(residual, "document.querySelector('.relevance .problem').textContent.includes('no attention layer')")
+    select(residual, "Method", "integrated_gradients")
+    words = relevance(residual, method="integrated_gradients")
+    check("Orange speaks for the class" in words, f"signed values: {words}")
+    check(residual.evaluate("document.querySelector('.relevance .problem').hidden"), "the refusal stays")
+
+
 def test_state(server, browser, page):
     """The URL restores the state."""
     press(page, "Remove head 1 of blocks.3.attn")
@@ -504,6 +556,7 @@ with Server(attscope, [CHECKPOINT, "resnet20", "--images", images]) as running, 
     test_query(running, explore)
     test_ways(running, explore)
     test_changes(running, explore)
+    test_relevance(running, chromium, explore)
     test_state(running, chromium, explore)
     check(not explore.complaints(), f"explore: {explore.complaints()}")
     test_upload(running, explore)

@@ -49,7 +49,7 @@
  *   GET /api/models         JSON: {models: [{id, name, path}]}; path: null for random weights
  *   GET /api/model?model=   JSON: {network, branches: [{scope, content}], layers: [{node, heads, queries, tokens,
  * prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w, content, positions}], tokens, classes, drawn: [{label,
- * colour}] or null, instruments: [{name, title, reason}]}; drawn: name and colour of each class, if predictions can be
+ * colour}] or null, relevance: [{name, title, summary, source}], instruments: [{name, title, reason}]}; drawn: name and colour of each class, if predictions can be
  * drawn; reason: why the instrument has nothing to measure in this network, else null GET /api/images?first=&count=
  *                           JSON: {images: [{id, name}], count, uploads: [{id, name}]}
  *   POST /api/upload?name=  the body is a JPEG, PNG or WebP file, name (at most 1023 bytes) that of the file for lists
@@ -76,6 +76,10 @@
  *                           seen. way: row, mean (over queries) or rollout ([tokens] for each layer); queries: one
  *                           number per layer, separated by commas; terms: both, content or positions; scores: 1 for
  *                           scores, 0 for their softmax
+ *
+ *   GET /api/relevance?model=&image=&changes=&method=&class=
+ *                           JSON: {method, target, logit, height, width, values}: att_relevance_run(); class: -1: the
+ *                           most probable one
  *
  *   GET /api/graph?model=   JSON: {nodes: [{id, op, scope, in, shape, parameters, macs}]}
  *   GET /api/times?model=   JSON: {times: [{scope, op, kernel, seconds}]}

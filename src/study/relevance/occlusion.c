@@ -60,7 +60,7 @@ static att_status compute(att_relevance_job *job)
             ATT_TRY(att_relevance_logit(job, r->image, &logit));
             add_square(&g, y, x, job->logit - logit, map);
         }
-    return ATT_OK;
+    return att_relevance_logit(job, job->image, &logit); /* for the explorer's rows */
 }
 
 const att_relevance_method att_relevance_occlusion = {

@@ -83,20 +83,27 @@ att_status att_relevance_check(att_context *context, const char *method)
 
 /* --- creating ----------------------------------------------------------------------------------------------------- */
 
+bool att_relevance_applies(const att_explorer *explorer)
+{
+    const att_graph *graph = explorer->graph;
+    const att_value logits = att_graph_find_output(graph, att_task_class_output(graph));
+    const att_model *model = att_reshaped_model(explorer->network, &explorer->reshaped);
+    return logits != ATT_NONE && att_value_shape(graph, logits).rank == 1 && att_model_image(model).field.name;
+}
+
 static att_status check_network(att_relevance *r, const att_model *model)
 {
     const att_graph *graph = r->explorer->graph;
-    r->logits_name = att_task_class_output(graph);
-    const att_value logits = att_graph_find_output(graph, r->logits_name);
-    const att_shape shape = att_value_shape(graph, logits);
-    if (logits == ATT_NONE || shape.rank != 1)
+    if (!att_relevance_applies(r->explorer))
         return att_fail(r->context, ATT_ERR_UNSUPPORTED,
                         "relevance needs a network that gives an image one class, and this one has %s",
-                        logits == ATT_NONE ? "no head" : "classes of pixels or boxes");
-    ATT_TRY(att_model_need_image(model));
+                        att_model_classes(model) == 0       ? "no head"
+                        : att_model_image(model).field.name ? "classes of pixels or boxes"
+                                                            : "no image as input");
+    r->logits_name = att_task_class_output(graph);
     const att_field image = att_model_image(model).field;
     r->image_name = image.name;
-    r->classes = (int)shape.dims[0];
+    r->classes = (int)att_value_shape(graph, att_graph_find_output(graph, r->logits_name)).dims[0];
     r->height = (int)image.shape.dims[0];
     r->width = (int)image.shape.dims[1];
     r->channels = (int)image.shape.dims[2];

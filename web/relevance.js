@@ -1,0 +1,100 @@
+"use strict";
+/* Which parts of an image make the network give it a class: a block of the page "Explore". */
+
+/* Draws a map of relevance over the image: positive values in the colours of weights, negative ones in purple. */
+function drawRelevance(canvas, photo, { height, width, values }, strength) {
+  const { w, h } = photo.image, scale = Math.max(1, Math.floor(448 / Math.max(w, h)));
+  const below = document.createElement("canvas"), map = document.createElement("canvas");
+  drawPhoto(below, { maps: { image: photo.image }, pixels: photo.pixels }, 0);
+  const signed = values.some((value) => value < 0), cells = { grid_h: height, grid_w: width };
+  if (signed) drawDifference(map, cells, values);
+  else drawWeights(map, cells, values);
+  canvas.width = w * scale;
+  canvas.height = h * scale;
+  const context = canvas.getContext("2d");
+  context.filter = "grayscale(1)";
+  context.drawImage(below, 0, 0, canvas.width, canvas.height);
+  context.filter = "none";
+  context.imageSmoothingEnabled = false;
+  context.globalAlpha = strength;
+  context.drawImage(map, 0, 0, canvas.width, canvas.height);
+  context.globalAlpha = 1;
+  return signed;
+}
+
+/* side: the values in the URL, of which `method` and `class` belong to this block. changed(): after a choice. Returns
+   {panel, show}. show(model, view, photo, answer): draws the map of the answer's image; without a photo it hides the
+   block. */
+function relevanceView(side, changed, strength) {
+  const canvas = element("canvas", { role: "img" }), words = element("p", { class: "relevance-words", "aria-live": "polite" });
+  const problem = element("p", { class: "note problem", role: "alert", hidden: true });
+  const tools = element("div", { class: "tools" }), picture = element("div", { class: "relevance-view", hidden: true }, canvas);
+  const reading = element("p", { class: "reading" });
+  const panel = element("div", { class: "relevance", hidden: true }, element("h3", {}, "Relevance for a class"), tools,
+    reading, problem, picture, words);
+  let shown = null, drawn = null;
+
+  function choose(values) {
+    Object.assign(side, values);
+    changed();
+    draw(...shown);
+  }
+  function select(label, value, options, key) {
+    return element("label", { class: "slider" }, label, element("select", { "aria-label": label,
+      onchange: (event) => choose({ [key]: event.target.value }) }, ...options.map(([name, text]) =>
+      element("option", { value: name, selected: name === value }, text))));
+  }
+  const nameOf = ({ label, class: number }) => label ?? `class ${number}`;
+  function showTools(model, answer) {
+    const classes = (answer.top ?? []).map((one) => [String(one.class), nameOf(one)]);
+    if (side.class && !classes.some(([number]) => number === side.class))
+      classes.push([side.class, `class ${side.class}`]);
+    tools.replaceChildren(select("Method", side.method, [["", "none"],
+      ...model.relevance.map(({ name, title }) => [name, title])], "method"),
+    ...(side.method ? [select("Class", side.class, [["", "most probable"], ...classes], "class")] : []));
+    const method = model.relevance.find(({ name }) => name === side.method);
+    reading.textContent = method ? `${method.summary}${method.source ? ` (${method.source})` : ""}` : "";
+  }
+  function clear(sentence) {
+    picture.hidden = true;
+    words.textContent = "";
+    problem.textContent = sentence;
+    problem.hidden = !sentence;
+    delete canvas.dataset.method;
+    drawn = null;
+  }
+  const draw = latest(async (model, view, photo, answer) => {
+    showTools(model, answer);
+    if (!side.method) {
+      clear("");
+      return;
+    }
+    try {
+      const map = await askJson("relevance", { ...view, method: side.method, class: side.class || -1 });
+      if (shown?.[2] !== photo) return; /* another image or checkpoint is shown meanwhile */
+      clear("");
+      const signed = drawRelevance(canvas, photo, map, strength()), best = d3.greatestIndex(map.values);
+      const top = (answer.top ?? []).find((one) => one.class === map.target);
+      const cell = `row ${Math.floor(best / map.width) + 1}, column ${(best % map.width) + 1} of ` +
+        `${map.height} × ${map.width}`;
+      const [low, high] = d3.extent(map.values);
+      words.textContent = `${nameOf(top ?? { class: map.target })}: logit ${number(map.logit, 4)}. Largest: ` +
+        `${number(high, 3)} in ${cell}; smallest: ${number(low, 3)}.` +
+        `${signed ? " Orange speaks for the class, purple against it." : ""}`;
+      picture.hidden = false;
+      drawn = [photo, map];
+      canvas.setAttribute("aria-label", words.textContent);
+      Object.assign(canvas.dataset, { method: side.method, target: map.target, changes: view.changes });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      clear(error.message);
+    }
+  });
+  return { panel, redraw: () => drawn && drawRelevance(canvas, ...drawn, strength()), show(model, view, photo, answer) {
+    panel.hidden = !photo || !model.relevance.length;
+    shown = panel.hidden ? null : [model, view, photo, answer];
+    if (shown) return draw(...shown);
+    clear("");
+    return null;
+  } };
+}
