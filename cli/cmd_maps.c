@@ -110,7 +110,7 @@ static void name_image(const job *j, int64_t index, char name[CLI_PATH])
 static void write_json(const job *j, const char *name)
 {
     att_json_begin_object(j->writer);
-    att_json_put_string(j->writer, "image", name);
+    att_json_put_string(j->writer, ATT_ANSWER_IMAGE, name);
     if (j->list.target >= 0) {
         att_json_put_integer(j->writer, "class", j->list.target);
         att_json_put_number(j->writer, "logit", j->list.logit);

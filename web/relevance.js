@@ -74,17 +74,17 @@ function relevanceView(side, changed, strength) {
       if (shown?.[2] !== photo) return; /* another image or checkpoint is shown meanwhile */
       clear("");
       const signed = drawRelevance(canvas, photo, map, strength()), best = d3.greatestIndex(map.values);
-      const top = (answer.top ?? []).find((one) => one.class === map.target);
+      const top = (answer.top ?? []).find((one) => one.class === map.class);
       const cell = `row ${Math.floor(best / map.width) + 1}, column ${(best % map.width) + 1} of ` +
         `${map.height} × ${map.width}`;
       const [low, high] = d3.extent(map.values);
-      words.textContent = `${nameOf(top ?? { class: map.target })}: logit ${number(map.logit, 4)}. Largest: ` +
+      words.textContent = `${nameOf(top ?? { class: map.class })}: logit ${number(map.logit, 4)}. Largest: ` +
         `${number(high, 3)} in ${cell}; smallest: ${number(low, 3)}.` +
         `${signed ? " Orange speaks for the class, purple against it." : ""}`;
       picture.hidden = false;
       drawn = [photo, map];
       canvas.setAttribute("aria-label", words.textContent);
-      Object.assign(canvas.dataset, { method: side.method, target: map.target, changes: view.changes });
+      Object.assign(canvas.dataset, { method: side.method, target: map.class, changes: view.changes });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       clear(error.message);

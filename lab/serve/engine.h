@@ -127,7 +127,7 @@ att_status att_engine_write_ablation(att_engine *engine, att_context *context, c
 att_status att_engine_write_changed(att_engine *engine, att_context *context, const char *path,
                                     const att_engine_cuts *cuts, int part, att_json_writer *writer);
 
-/* Writes "method", "target", "logit", "height", "width" and "values", the numbers of att_relevance_run(). target: -1:
+/* Writes "method", "class", "logit", "height", "width" and "values", the numbers of att_relevance_run(). target: -1:
  * the most probable class. Errors: those of att_relevance_create() and att_relevance_run(). */
 att_status att_engine_write_relevance(att_engine *engine, att_context *context, const att_engine_view *view,
                                       const char *method, int target, att_json_writer *writer);

@@ -20,7 +20,7 @@ void att_engine_write_methods(const att_explorer *explorer, att_json_writer *wri
 static void write_map(const char *method, const att_relevance_map *map, att_json_writer *writer)
 {
     att_json_put_string(writer, "method", method);
-    att_json_put_integer(writer, "target", map->target);
+    att_json_put_integer(writer, "class", map->target);
     att_json_put_number(writer, "logit", map->logit);
     att_json_put_integer(writer, "height", map->height);
     att_json_put_integer(writer, "width", map->width);

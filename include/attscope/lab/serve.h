@@ -78,7 +78,7 @@
  *                           scores, 0 for their softmax
  *
  *   GET /api/relevance?model=&image=&changes=&method=&class=
- *                           JSON: {method, target, logit, height, width, values}: att_relevance_run(); class: -1: the
+ *                           JSON: {method, class, logit, height, width, values}: att_relevance_run(); class: -1: the
  *                           most probable one
  *
  *   GET /api/graph?model=   JSON: {nodes: [{id, op, scope, in, shape, parameters, macs}]}

@@ -168,6 +168,8 @@ static att_status open_tensors(att_network *network, const att_safetensors_tenso
         return att_fail(network->context, ATT_ERR_ARGUMENT, "a network of %d tensors, expected at least 1", count);
     ATT_TRY(att_tensors_borrow(network->context, tensors, count, &network->file));
     att_status status = load(network, options);
+    if (status == ATT_OK)
+        att_weights_keep(network->own_weights); /* they cannot be read again */
     att_tensors_forget(network->file);
     return status == ATT_OK ? att_network_take_class_names(network) : status;
 }

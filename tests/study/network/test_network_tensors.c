@@ -92,6 +92,9 @@ FIXTURE_TEST(weights_in_memory_are_copied)
         take_back(f, &dict);
         memset(&asked, 0x55, sizeof asked);
         expect_answers_of_the_file(f, network);
+        /* another plan, which packs the weights again */
+        CHECK(f->context, att_network_select_outputs(network, "features,logits"));
+        expect_answers_of_the_file(f, network);
 
         const att_tensors *file = att_network_file(network);
         float value[16];
