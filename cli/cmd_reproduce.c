@@ -94,16 +94,21 @@ static const char *records_of(const settings *s)
     return s->records ? s->records : s->root;
 }
 
+/* The name of what the run needs and --data does not give; NULL if it has all. */
+static const char *missing_of(const settings *s, const att_result_run *run)
+{
+    return run->data && !data_of(s, run->data)         ? run->data
+           : run->weights && !data_of(s, run->weights) ? run->weights
+                                                       : NULL;
+}
+
 /* Executes what is left of run `index`, and writes its record. */
 static int execute_run(cli_app *cli, const settings *s, int index)
 {
     const att_result_run *run = att_result_run_at(index);
     const result_place place = {s->root, run->data ? data_of(s, run->data) : NULL,
                                 run->weights ? data_of(s, run->weights) : NULL, s->commands};
-    const char *missing = run->data && !place.data ? run->data : run->weights && !place.weights ? run->weights : NULL;
     att_result_source source = {.seconds = 0};
-    if (missing)
-        return cli_usage("the run %s needs %s: give its place by --data %s=PATH", run->name, missing, missing);
     cli_note(cli, "%s: %s, about %.3g hours of two cores from the start", run->name, run->about, run->hours);
     int code = result_run(cli, run, &place, &source.seconds);
     if (code != CLI_OK || s->commands)
@@ -112,23 +117,35 @@ static int execute_run(cli_app *cli, const settings *s, int index)
     return cli_check(cli, att_result_record_write(cli->context, s->root, index, &source, records_of(s)));
 }
 
+/* Sets *due: whether run `index` is to be executed. Notes a record that makes this unnecessary. */
+static int is_due(cli_app *cli, const settings *s, const bool *results, int index, bool *due)
+{
+    const att_result_run *run = att_result_run_at(index);
+    att_result_record record;
+    *due = needs(results, run);
+    if (!*due)
+        return CLI_OK;
+    int code = cli_check(cli, att_result_record_read(cli->context, records_of(s), index, &record));
+    *due = code == CLI_OK && record.state != ATT_RECORD_CURRENT;
+    if (code == CLI_OK && !*due)
+        cli_note(cli, "%s: recorded on %s; to repeat the run, remove %s/%s.json", run->name, record.source.date,
+                 records_of(s), run->name);
+    const char *missing = *due ? missing_of(s, run) : NULL;
+    return missing ? cli_usage("the run %s needs %s: give its place by --data %s=PATH", run->name, missing, missing)
+                   : code;
+}
+
 static int execute(cli_app *cli, const settings *s, const bool *results)
 {
-    int code = CLI_OK;
-    for (int i = 0; code == CLI_OK && i < att_result_run_count(); i++) {
-        const char *name = att_result_run_at(i)->name;
-        att_result_record record;
-        if (!needs(results, att_result_run_at(i)))
-            continue;
-        code = cli_check(cli, att_result_record_read(cli->context, records_of(s), i, &record));
-        if (code != CLI_OK)
-            return code;
-        if (record.state == ATT_RECORD_CURRENT)
-            cli_note(cli, "%s: recorded on %s; to repeat the run, remove %s/%s.json", name, record.source.date,
-                     records_of(s), name);
-        else
+    const int count = att_result_run_count();
+    bool *due = calloc((size_t)count, sizeof *due);
+    int code = due ? CLI_OK : cli_failure("out of memory");
+    for (int i = 0; code == CLI_OK && i < count; i++)
+        code = is_due(cli, s, results, i, &due[i]);
+    for (int i = 0; code == CLI_OK && i < count; i++)
+        if (due[i])
             code = execute_run(cli, s, i);
-    }
+    free(due);
     return code;
 }
 
@@ -278,7 +295,7 @@ const cli_command cli_command_reproduce = {
         "  attscope reproduce\n"
         "  attscope reproduce stacks\n"
         "  attscope reproduce huang-table1 --data cifar10=CIFAR10\n"
-        "  attscope reproduce all --data cifar10=CIFAR10 \\\n"
+        "  attscope reproduce uniform context --data cifar10=CIFAR10 \\\n"
         "      --data fashion-mnist=/usr/share/datasets/fashion-mnist --page results.md",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
