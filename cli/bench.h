@@ -14,7 +14,8 @@ typedef struct bench_measure {
     int repeats, warmup;
     const char *points;
     bool profile;
-    bool sync_bn;     /* of processes */
+    bool sync_bn; /* of processes */
+    const char *freeze;
     int report_to;    /* in a child: file descriptor of the pipe to the parent */
     const char *only; /* in a child: its job; NULL in the parent */
 } bench_measure;

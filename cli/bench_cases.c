@@ -73,6 +73,7 @@ void bench_options_of(const bench_call *call, const bench_case *c, att_bench_opt
     options->model = c->model;
     options->network = &c->network;
     options->training = c->training;
+    options->freeze = s->measure.freeze;
     options->backend = s->engine.backend;
     options->precision = att_recipe_precision(&s->engine);
     options->batch_size = c->batch_size;
@@ -206,6 +207,7 @@ static void print_case(const found *f)
               1e-9 * r->gemm_rate, 100 * r->share, 1e-9 * r->memory_rate, (double)r->peak_bytes / (1 << 20));
     if (f->row_count > 0) {
         print_memory(&r->memory);
+        cli_print("  compiled in %.0f ms, without packing of weights\n", 1e3 * r->compile_seconds);
         print_profile(f);
     }
 }
@@ -300,6 +302,7 @@ static void write_case(const bench_call *call, const found *f)
     att_json_put_number(w, "memory_gbytes_per_sec", 1e-9 * r->memory_rate);
     att_json_put_integer(w, "peak_bytes", r->peak_bytes);
     write_memory(w, &r->memory);
+    att_json_put_number(w, "compile_time", 1e3 * r->compile_seconds);
     att_json_put_integer(w, "threads", f->threads);
     att_json_put_integer(w, "group", r->plan.group);
     att_json_put_integer(w, "arena_bytes", (int64_t)r->plan.arena_bytes);

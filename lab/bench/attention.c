@@ -61,12 +61,13 @@ static att_status prepare(bench *b)
     int64_t images = options->tokens < TOKENS_PER_THREAD ? TOKENS_PER_THREAD / options->tokens : 1;
     b->images = (int)images * att_context_threads(b->context);
     ATT_TRY(build(b, options->tokens, &b->graph));
-    att_plan_options plan = att_plan_options_defaults();
-    plan.purpose = options->training ? ATT_TRAIN : ATT_INFER;
-    plan.backend = options->backend;
-    plan.precision = options->precision;
-    plan.group = 1; /* as in networks with about 200 tokens or more */
-    return att_timed_create(b->graph, &plan, NULL, NULL, b->images, options->heads * options->width, &b->timed);
+    att_timed_options timed = {
+        .plan = att_plan_options_defaults(), .batch = b->images, .classes = options->heads * options->width};
+    timed.plan.purpose = options->training ? ATT_TRAIN : ATT_INFER;
+    timed.plan.backend = options->backend;
+    timed.plan.precision = options->precision;
+    timed.plan.group = 1; /* as in networks with about 200 tokens or more */
+    return att_timed_create(b->graph, &timed, &b->timed);
 }
 
 static att_status check(att_context *context, const att_bench_attention_options *options)

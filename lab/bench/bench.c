@@ -13,6 +13,7 @@
 #include "lab/bench/clock.h"
 #include "networks/models/inputs.h"
 #include "networks/tasks/task.h"
+#include "study/train/freeze.h"
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
@@ -40,6 +41,45 @@ static att_status ensure_classes(att_context *context, const char *name, att_opt
     return ATT_OK;
 }
 
+/* Marks the parameters that options->freeze names, and the statistics that their norms do not change. */
+static att_status freeze(att_bench *b)
+{
+    const att_graph *graph = att_model_graph(b->model);
+    const size_t count = (size_t)graph->parameters.count;
+    ATT_TRY(att_new(b->context, &b->rates, count + 1, "the parameters' rates"));
+    ATT_TRY(att_new(b->context, &b->frozen, count + 1, "the parameters' rates"));
+    for (size_t i = 0; i < count; i++)
+        b->rates[i] = att_parameter_rates_defaults(&graph->parameters.items[i]);
+    ATT_TRY(att_freeze_apply(b->context, b->model, b->options.freeze, b->rates));
+    for (size_t i = 0; i < count; i++)
+        b->frozen[i] = b->rates[i].frozen;
+    att_freeze_count(b->model, true, b->frozen);
+    for (size_t i = 0; i < count; i++)
+        b->rates[i].frozen = b->frozen[i];
+    return ATT_OK;
+}
+
+static att_status add_loss(att_bench *b)
+{
+    const char *task = att_model_task(b->model).name;
+    const att_task_setup setup = {.classes = att_model_classes(b->model), .network = att_model_options(b->model)};
+    ATT_TRY(att_task_add_loss(task, att_model_graph(b->model), &setup));
+    att_task_drop_outputs(task, att_model_graph(b->model));
+    return freeze(b);
+}
+
+/* Lists the outputs without the probes between the parts of a network, which runs compute only on request. */
+static att_status list_outputs(att_bench *b)
+{
+    const att_graph *graph = att_model_graph(b->model);
+    int count = 0;
+    ATT_TRY(att_new(b->context, &b->outputs, (size_t)graph->outputs.count + 1, "the names of outputs"));
+    for (int i = 0; i < graph->outputs.count; i++)
+        if (!graph->outputs.items[i].probe)
+            b->outputs[count++] = graph->outputs.items[i].name;
+    return ATT_OK;
+}
+
 static att_status make_network(att_bench *b)
 {
     const att_bench_options *options = &b->options;
@@ -47,24 +87,30 @@ static att_status make_network(att_bench *b)
     if (options->training && !att_options_find(&network, "num_classes"))
         ATT_TRY(ensure_classes(b->context, options->model, &network));
     ATT_TRY(att_model_create(b->context, options->model, &network, ATT_F32, &b->model));
-    int classes = att_model_classes(b->model);
-    const att_task_setup setup = {.classes = classes, .network = att_model_options(b->model)};
-    if (options->training) {
-        ATT_TRY(att_task_add_loss(att_model_task(b->model).name, att_model_graph(b->model), &setup));
-        att_task_drop_outputs(att_model_task(b->model).name, att_model_graph(b->model));
-    }
+    if (options->training)
+        ATT_TRY(add_loss(b));
     if (options->instruments)
         ATT_TRY(att_measure_create(att_model_graph(b->model), options->instruments, "*", &b->measure));
-    att_plan_options plan = att_plan_options_defaults();
-    plan.backend = options->backend;
-    plan.precision = options->precision;
-    if (options->training) {
-        plan.purpose = ATT_TRAIN;
-        plan.comm = options->comm;
-        plan.sync_statistics = options->sync_statistics;
+    att_timed_options timed = {.plan = att_plan_options_defaults(),
+                               .without = b->without,
+                               .task = att_task_named(b->context, att_model_task(b->model).name),
+                               .batch = options->batch_size,
+                               .classes = att_model_classes(b->model)};
+    timed.plan.backend = options->backend;
+    timed.plan.precision = options->precision;
+    if (!options->training && !options->instruments) {
+        ATT_TRY(list_outputs(b));
+        timed.plan.outputs = b->outputs;
     }
-    return att_timed_create(att_model_graph(b->model), &plan, options->training ? "adamw" : NULL, b->without,
-                            options->batch_size, classes, &b->timed);
+    if (options->training) {
+        timed.plan.purpose = ATT_TRAIN;
+        timed.plan.comm = options->comm;
+        timed.plan.sync_statistics = options->sync_statistics;
+        timed.plan.frozen = b->frozen;
+        timed.optimizer = "adamw";
+        timed.rates = b->rates;
+    }
+    return att_timed_create(att_model_graph(b->model), &timed, &b->timed);
 }
 
 att_status att_bench_create(att_context *context, const att_bench_options *options, att_bench **bench)
@@ -101,6 +147,9 @@ void att_bench_destroy(att_bench **bench)
     att_timed_destroy(&b->timed);
     att_measure_destroy(&b->measure);
     att_model_destroy(&b->model);
+    att_free(b->context, (void *)b->outputs);
+    att_free(b->context, b->rates);
+    att_free(b->context, b->frozen);
     att_free(b->context, b);
     *bench = NULL;
 }
@@ -215,7 +264,7 @@ static att_bench_memory memory_of(const att_bench *b)
         memory.transfers += (size_t)b->options.batch_size * att_field_bytes(&input);
     }
     if (b->options.training)
-        memory.trained += att_gradient_bytes(timed->weights, NULL);
+        memory.trained += att_gradient_bytes(timed->weights, b->frozen);
     return memory;
 }
 
@@ -235,9 +284,10 @@ static void summarise(att_bench *b, att_bench_result *result)
     if (!computes_on_device(b))
         summarise_rates(b, result);
     result->memory = memory_of(b);
+    result->compile_seconds = b->timed.compile_seconds;
     result->plan = att_plan_describe(b->timed.plan);
     if (b->options.training)
-        result->plan.gradient_bytes += att_gradient_bytes(b->timed.weights, NULL);
+        result->plan.gradient_bytes += att_gradient_bytes(b->timed.weights, b->frozen);
 }
 
 double att_bench_floor(const att_bench_result *result, const att_profile_row *row)

@@ -15,7 +15,10 @@ struct att_bench {
     att_bench_options options;
     const char *without; /* the rewriting that the plan leaves out; NULL: none */
     att_model *model;
-    att_measure *measure; /* NULL if no instruments are requested */
+    const char **outputs;       /* inference: that the plan computes, NULL after the last */
+    att_parameter_rates *rates; /* training: by parameter */
+    bool *frozen;               /* training: by parameter */
+    att_measure *measure;       /* NULL if no instruments are requested */
     att_timed timed;
     att_gemm *gemm;
     att_triad *triad;

@@ -2,18 +2,11 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
-#include "base/core/random.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/plan.h"
-
-static void fill(att_random *random, att_dtype dtype, int classes, void *input, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (dtype == ATT_I32)
-            ((int32_t *)input)[i] = (int32_t)att_random_below(random, classes);
-        else
-            ((float *)input)[i] = (float)(2 * att_random_uniform(random) - 1);
-}
+#include "engine/weights/gradient.h"
+#include "lab/bench/clock.h"
+#include "lab/bench/inputs.h"
 
 /* Rows of a training batch that this process computes. */
 static int own_rows(const att_plan_options *options, int batch)
@@ -22,8 +15,9 @@ static int own_rows(const att_plan_options *options, int batch)
     return (int)(batch * (rank + 1) / processes - batch * rank / processes);
 }
 
-static att_status make_inputs(att_timed *timed, const att_graph *graph, int rows, int classes)
+static att_status make_inputs(att_timed *timed, const att_graph *graph, const att_timed_options *options)
 {
+    const int rows = own_rows(&options->plan, options->batch);
     ATT_TRY(att_new(timed->context, &timed->inputs, (size_t)graph->inputs.count, "inputs"));
     att_random random = att_random_from(att_random_key(1, 0, 0));
     while (timed->input_count < graph->inputs.count) {
@@ -33,32 +27,40 @@ static att_status make_inputs(att_timed *timed, const att_graph *graph, int rows
         void *input = att_allocate_array(timed->context, count, size);
         if (!input)
             return att_fail_memory(timed->context, count * size, "the inputs of a benchmark");
+        att_bench_fill(&random, graph, timed->input_count, options->task, rows, options->classes, input);
         timed->inputs[timed->input_count++] = input;
-        fill(&random, desc.dtype, classes, input, count);
         ATT_TRY(att_session_bind(timed->session, port->name, input));
     }
     return ATT_OK;
 }
 
-static att_status make_update(att_timed *timed, const char *backend, const char *optimizer)
+static att_status make_update(att_timed *timed, const att_timed_options *options)
 {
+    const att_update_options update = {
+        .backend = options->plan.backend, .optimizer = options->optimizer, .rates = options->rates};
     if (!timed->training)
         return ATT_OK;
-    att_update_options options = {.backend = backend, .optimizer = optimizer};
-    ATT_TRY(att_gradient_create(timed->weights, &timed->gradient));
-    return optimizer ? att_update_create(timed->gradient, &options, &timed->update) : ATT_OK;
+    ATT_TRY(att_gradient_create_for(timed->weights, options->plan.frozen, &timed->gradient));
+    return options->optimizer ? att_update_create(timed->gradient, &update, &timed->update) : ATT_OK;
 }
 
-att_status att_timed_create(const att_graph *graph, const att_plan_options *options, const char *optimizer,
-                            const char *without, int batch, int classes, att_timed *timed)
+static att_status compile(att_timed *timed, const att_graph *graph, const att_timed_options *options)
 {
-    *timed = (att_timed){.context = att_graph_context(graph), .training = options->purpose == ATT_TRAIN};
-    ATT_TRY(att_weights_create(graph, options->backend, &timed->weights));
-    ATT_TRY(att_plan_compile_without(graph, options, without, &timed->plan));
-    ATT_TRY(att_session_create(timed->plan, timed->weights, batch, &timed->session));
-    ATT_TRY(make_update(timed, options->backend, optimizer));
+    const double begin = att_seconds_now();
+    ATT_TRY(att_plan_compile_without(graph, &options->plan, options->without, &timed->plan));
+    ATT_TRY(att_session_create(timed->plan, timed->weights, options->batch, &timed->session));
+    timed->compile_seconds = att_seconds_now() - begin;
+    return ATT_OK;
+}
+
+att_status att_timed_create(const att_graph *graph, const att_timed_options *options, att_timed *timed)
+{
+    *timed = (att_timed){.context = att_graph_context(graph), .training = options->plan.purpose == ATT_TRAIN};
+    ATT_TRY(att_weights_create(graph, options->plan.backend, &timed->weights));
+    ATT_TRY(compile(timed, graph, options));
+    ATT_TRY(make_update(timed, options));
     ATT_TRY(att_weights_initialise(timed->weights, 1)); /* last, so that graphs that are too large fail early */
-    return make_inputs(timed, graph, own_rows(options, batch), classes);
+    return make_inputs(timed, graph, options);
 }
 
 void att_timed_destroy(att_timed *timed)

@@ -2,6 +2,7 @@
 #ifndef ATT_BENCH_TIMED_H
 #define ATT_BENCH_TIMED_H
 
+#include <attscope/task.h>
 #include <attscope/update.h>
 
 typedef struct att_timed {
@@ -15,14 +16,22 @@ typedef struct att_timed {
     int input_count;
     bool training;
     int64_t step;
+    double compile_seconds; /* of the plan and its session, without weights */
 } att_timed;
 
-/* Compiles the graph, with initial weights and inputs for this process's share of `batch` samples: reals uniform in
- * [-1, 1), integers in [0, classes). The graph may be freed afterwards. optimizer: for training plans; NULL computes
- * gradients only. without: the algebraic rewriting that the plan leaves out; NULL: none. The caller calls
- * att_timed_destroy(), also after a failure. Errors: ERR_MEMORY, those of creating weights, plan and session. */
-att_status att_timed_create(const att_graph *graph, const att_plan_options *options, const char *optimizer,
-                            const char *without, int batch, int classes, att_timed *timed);
+typedef struct att_timed_options {
+    att_plan_options plan;
+    const char *optimizer;            /* for training plans; NULL computes gradients only */
+    const att_parameter_rates *rates; /* of the optimiser; NULL: those of the declarations */
+    const char *without;              /* the algebraic rewriting that the plan leaves out; NULL: none */
+    const att_task *task;             /* whose inputs the graph has; NULL: of no task */
+    int batch, classes;
+} att_timed_options;
+
+/* Compiles the graph, with initial weights and inputs for this process's share of `batch` samples. The graph may be
+ * freed afterwards. The caller calls att_timed_destroy(), also after a failure. Errors: ERR_MEMORY, those of creating
+ * weights, plan and session. */
+att_status att_timed_create(const att_graph *graph, const att_timed_options *options, att_timed *timed);
 void att_timed_destroy(att_timed *timed);
 
 /* Runs `batch` samples. In training: forward, backward and, with an optimiser, its update. */

@@ -52,6 +52,7 @@ typedef struct att_bench_options {
     const char *instruments; /* instruments that observe every run, timed too (attscope/measure.h); NULL: none */
     att_comm *comm;       /* training: the processes that share each batch of batch_size images; NULL: this one alone */
     bool sync_statistics; /* as in att_plan_options */
+    const char *freeze;   /* training: parameters that are not trained, as in att_train_options; NULL: none */
     /* If `profile` is set, called with each row of the profile, the most expensive first. */
     void (*row)(void *user, const att_profile_row *row);
     void *row_user;
@@ -80,6 +81,7 @@ typedef struct att_bench_result {
     double share;             /* share of the GEMM rate; can exceed 1 with convolutions, see above */
     double memory_rate;       /* bytes per second, median */
     int64_t peak_bytes;       /* VmHWM of this process before the matrix products are timed; 0: unknown */
+    double compile_seconds;   /* of the plan and its session, which packs no weights yet */
     att_bench_memory memory;
     att_plan_facts plan;
 } att_bench_result;

@@ -21,7 +21,8 @@ struct att_gradient {
 void att_gradient_changed(att_gradient *gradient);
 
 /* As att_gradient_create(), without memory for frozen parameters. frozen: by parameter; NULL: none. */
-ATT_MUST_CHECK att_status att_gradient_create_for(att_weights *weights, const bool *frozen, att_gradient **gradient);
+ATT_FOR_LAB ATT_MUST_CHECK att_status att_gradient_create_for(att_weights *weights, const bool *frozen,
+                                                              att_gradient **gradient);
 /* Bytes of such a gradient. */
 ATT_FOR_LAB size_t att_gradient_bytes(const att_weights *weights, const bool *frozen);
 /* The gradient of parameter `index`, which must be trained and not frozen. */

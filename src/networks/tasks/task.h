@@ -15,7 +15,7 @@
 att_status att_task_check(att_context *context, const att_task *task);
 
 /* Returns a task; NULL if there is none of this name. */
-const att_task *att_task_named(const att_context *context, const char *name);
+ATT_FOR_LAB const att_task *att_task_named(const att_context *context, const char *name);
 /* Finds a task. Errors: ERR_NOT_FOUND; the message lists the names. */
 att_status att_task_choose(att_context *context, const char *name, const att_task **task);
 /* Sets *options to `given` (NULL: none) and the defaults of the task's other options. */
