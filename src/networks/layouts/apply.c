@@ -194,7 +194,7 @@ static att_status add_pieces(applying *a, const att_tensors_item *item)
         const att_layout_row *row = &a->layout->rows[i];
         att_captured found;
         char name[ATT_PATTERN_NAME];
-        if (!is_row_of(a, i, item->info.name, &found))
+        if ((row->others && known) || !is_row_of(a, i, item->info.name, &found))
             continue;
         known = true;
         if (!row->to && !row->computed)

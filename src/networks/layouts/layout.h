@@ -25,9 +25,9 @@ typedef struct att_layout_target {
     const char *const *class_names; /* of all classes; NULL: unknown */
 } att_layout_target;
 
-/* A tensor of the file and what becomes of it. All rows that match a tensor apply to it. Of a network that is written,
- * a tensor gets the name `from` of the first row that has its name as `to`, and that is not excluded by `writes` or
- * `when`; of the first such row for each part if it is joined of parts.
+/* A tensor of the file and what becomes of it. All rows that match a tensor apply to it, unless they say `others`. Of a
+ * network that is written, a tensor gets the name `from` of the first row that has its name as `to`, and that is not
+ * excluded by `writes` or `when`; of the first such row for each part if it is joined of parts.
  *
  *     {"layer.#.key.@", .to = "blocks.#.attn.qkv.@", .part = 1}    the second of three tensors that become one
  *     {"in_proj_weight", .to = "q.weight", .end = 1, .of = 3}      the first third of a tensor
@@ -59,6 +59,7 @@ typedef struct att_layout_row {
     bool computed;    /* with `to` NULL: values that follow from the settings, which are left out without a word */
     const char *when; /* the row applies if the file has this tensor, "!name": if it lacks it */
     bool bare;        /* written without the prefix of the class */
+    bool others;      /* the row applies to tensors to which no row before it applies */
     /* Only networks whose option has this text, "key=text", are written with the row; "": none is. NULL: all are. */
     const char *writes;
     /* Of values that are computed and written beside each tensor of the same scope: sets type, shape and data of the

@@ -23,6 +23,7 @@ static const att_layout_row rows[] = {
     {"rpn.head.bbox_pred.@", .to = "detector.rpn.head.bbox_pred.@", .bare = true},
     {"roi_heads.box_head.*", .to = "detector.roi_heads.box_head.*", .bare = true},
     {"roi_heads.box_predictor.*", .to = "detector.roi_heads.box_predictor.*", .bare = true},
+    {"body.*", .to = "*", .others = true, .writes = ""}, /* modules and other stems, which torchvision does not have */
 };
 
 static const att_layout_form forms[] = {

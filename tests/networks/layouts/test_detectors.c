@@ -264,6 +264,31 @@ SCRATCH_TEST(older_files_open)
     golden_free(g);
 }
 
+/* Files of networks with modules have their names in the backbone. */
+SCRATCH_TEST(modules_of_the_backbone_open)
+{
+    golden *g = golden_read("first");
+    att_tensors *file;
+    att_identity identity;
+    for (int layer = 1; layer <= 4; layer++)
+        for (int part = 0; part < 4; part++) {
+            char line[96];
+            const int wide = 4 << layer, inputs = part < 2 ? wide : 8, outputs = part < 2 ? 8 : wide;
+            snprintf(line, sizeof line, "backbone.body.layer%d.0.se.fc%d.%s %d", layer, 1 + part / 2,
+                     part % 2 ? "bias" : "weight", outputs);
+            if (part % 2 == 0)
+                snprintf(line + strlen(line), sizeof line - strlen(line), " %d 1 1", inputs);
+            golden_tensors_add(&g->tensors, line, scale_of);
+        }
+    must(open_golden(self, g, &file));
+    must(att_model_identify(context, file, NULL, NULL, NULL, &identity));
+    assert_string_equal(att_options_text(&identity.options, "task"), "detect");
+    assert_string_equal(att_options_text(&identity.options, "modules"), "se:divisor=8");
+    assert_true(att_tensors_find(file, "layer4.0.se.fc2.bias") >= 0);
+    att_tensors_close(&file);
+    golden_free(g);
+}
+
 /* torchvision trained these weights without the eps of batch norm. */
 SCRATCH_TEST(the_name_of_torchvisions_first_weights_sets_an_eps_of_zero)
 {
