@@ -1,12 +1,11 @@
 /* The operations of a network, their times, and figures of instruments. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/graph/graph.h"
 #include "lab/serve/engine_parts.h"
 #include <attscope/lab/json.h>
-
-enum { RUNS = 10 }; /* of which times are means */
 
 /* --- operations --------------------------------------------------------------------------------------------------- */
 
@@ -116,6 +115,15 @@ att_status att_engine_write_graph(att_engine *engine, att_context *context, cons
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
 
+/* Runs of which times are means: fewer of large networks, so that the page and other requests wait for seconds at most.
+ * A detector of 800 x 1,088 pixels has 178e9 multiply-adds. */
+static int runs_for(const att_graph *graph)
+{
+    enum { MOST = 10 };
+    const double together = 100e9, runs = together / fmax(att_graph_cost(graph).macs, 1);
+    return runs >= MOST ? MOST : runs < 1 ? 1 : (int)runs;
+}
+
 static void write_time(void *user, const char *scope, const char *op, const char *kernel, double seconds)
 {
     att_json_writer *writer = user;
@@ -134,7 +142,8 @@ att_status att_engine_write_times(att_engine *engine, att_context *context, cons
     att_json_put_array(writer, "times");
     att_status status = att_engine_find(engine, path, &o);
     if (status == ATT_OK)
-        status = att_network_time(o->network, RUNS, write_time, writer);
+        status =
+            att_network_time(o->network, runs_for(att_model_graph(att_network_model(o->network))), write_time, writer);
     att_json_end_array(writer);
     return att_engine_leave(engine, status);
 }
