@@ -36,6 +36,30 @@ int64_t att_trainer_batches_of(const att_trainer *trainer, int64_t update)
     return update / per_epoch * trainer->batches + update % per_epoch * trainer->options->grad_accum_steps;
 }
 
+/* Images of the first `batches` batches of an epoch. */
+static int64_t images_within(const att_trainer *trainer, int64_t batches)
+{
+    const int size = trainer->options->batch_size;
+    int64_t full = 0;
+    for (int i = 0; i < trainer->shape_count; i++)
+        full += att_loader_shape_at(trainer->loader, i).images / size;
+    if (batches <= full || !trainer->takes_short)
+        return batches * size;
+    int64_t images = full * size, left = batches - full;
+    for (int i = 0; i < trainer->shape_count && left > 0; i++) {
+        const int64_t rest = att_loader_shape_at(trainer->loader, i).images % size;
+        images += rest;
+        left -= rest > 0;
+    }
+    return images;
+}
+
+int64_t att_trainer_images_of(const att_trainer *trainer, int64_t batches)
+{
+    const int64_t epoch = trainer->batches;
+    return epoch < 1 ? 0 : batches / epoch * images_within(trainer, epoch) + images_within(trainer, batches % epoch);
+}
+
 /* Learning rate of the next update after `update` finished ones, in the current epoch. */
 static double rate_after(const att_trainer *trainer, int64_t update)
 {
@@ -57,6 +81,24 @@ static att_status check_data(const att_trainer *trainer)
     return att_task_check_data(run->context, trainer->task, &evaluation, data->eval);
 }
 
+/* Whether the node is a batch norm that takes statistics of the batch: it is in no frozen part. */
+static bool takes_statistics_at(const att_trainer *trainer, const att_node *node)
+{
+    const att_graph *graph = att_model_graph(trainer->run.model);
+    return strcmp(node->op->name, "batch_norm") == 0 &&
+           !(att_trainer_freezes(trainer) && (att_scope_is_frozen(graph, trainer->frozen, node->scope, false) ||
+                                              att_node_reads_frozen(graph, trainer->frozen, node)));
+}
+
+static bool takes_statistics(const att_trainer *trainer)
+{
+    const att_graph *graph = att_model_graph(trainer->run.model);
+    bool takes = false;
+    for (int i = 0; i < graph->nodes.count && !takes; i++)
+        takes = takes_statistics_at(trainer, &graph->nodes.items[i]);
+    return takes;
+}
+
 /* Batch norm outside of frozen parts needs at least two values per channel in a batch, or in the share of a process
  * that is on its own in this. */
 static att_status check_batch_norms(const att_trainer *trainer)
@@ -67,9 +109,7 @@ static att_status check_batch_norms(const att_trainer *trainer)
     for (int i = 0; i < graph->nodes.count && least == 1; i++) {
         const att_node *node = &graph->nodes.items[i];
         att_shape shape = att_value_shape(graph, node->out[0]);
-        if (strcmp(node->op->name, "batch_norm") == 0 && att_shape_count(shape) == shape.dims[shape.rank - 1] &&
-            !(att_trainer_freezes(trainer) && (att_scope_is_frozen(graph, trainer->frozen, node->scope, false) ||
-                                               att_node_reads_frozen(graph, trainer->frozen, node))))
+        if (takes_statistics_at(trainer, node) && att_shape_count(shape) == shape.dims[shape.rank - 1])
             return att_fail(trainer->context, ATT_ERR_ARGUMENT,
                             "--batch-size (batch_size) %d%s: batch norm %s has one value per channel of an image, but "
                             "needs at least two per batch",
@@ -312,7 +352,8 @@ static att_status open_loader(att_trainer *trainer)
     loader.workers = options->workers;
     loader.comm = options->comm;
     loader.shuffle = true;
-    loader.drop_last = true;
+    trainer->takes_short = att_transform_varies(transform) && !takes_statistics(trainer);
+    loader.drop_last = !trainer->takes_short;
     loader.seed = options->seed;
     loader.corrupt = options->skip_corrupt ? ATT_CORRUPT_REPLACED : ATT_CORRUPT_FATAL;
     loader.corrupt_found = att_trainer_train_corrupt;
@@ -412,7 +453,9 @@ static bool has_counted(const att_trainer *trainer)
         return state->update % trainer->interval == 0 || state->update == trainer->updates;
     const int64_t evaluated = (state->update - 1) / trainer->interval * trainer->interval;
     const int64_t batches = att_trainer_batches_of(trainer, state->update) - att_trainer_batches_of(trainer, evaluated);
-    return state->loss_count == batches * trainer->options->batch_size;
+    const int64_t before = att_trainer_batches_of(trainer, evaluated);
+    return state->loss_count ==
+           att_trainer_images_of(trainer, before + batches) - att_trainer_images_of(trainer, before);
 }
 
 /* Whether the state is consistent: a position within the training, at the end of an update. */

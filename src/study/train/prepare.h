@@ -19,5 +19,7 @@ att_status att_trainer_set_checkpoint(att_trainer *trainer, const char *path);
 int64_t att_trainer_updates_per_epoch(const att_trainer *trainer);
 /* Number of batches in the first `update` updates of the training. */
 int64_t att_trainer_batches_of(const att_trainer *trainer, int64_t update);
+/* Images of the first `batches` batches, over all epochs. Short batches come last in an epoch. */
+int64_t att_trainer_images_of(const att_trainer *trainer, int64_t batches);
 
 #endif

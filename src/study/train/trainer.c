@@ -50,11 +50,12 @@ static att_status check_evaluation(const att_trainer *trainer)
 
 static att_status next_batch(att_trainer *trainer, int64_t number, att_batch *batch)
 {
+    const int64_t expected = att_trainer_images_of(trainer, number + 1) - att_trainer_images_of(trainer, number);
     ATT_TRY(att_loader_next(trainer->loader, batch));
-    if (batch->count == trainer->options->batch_size && batch->number == number)
+    if (batch->count == expected && batch->number == number)
         return ATT_OK;
-    return att_fail(trainer->context, ATT_ERR_INTERNAL, "batch %lld of epoch %d has %d images, expected %d",
-                    (long long)number, trainer->state.epoch + 1, batch->count, trainer->options->batch_size);
+    return att_fail(trainer->context, ATT_ERR_INTERNAL, "batch %lld of epoch %d has %d images, expected %lld",
+                    (long long)number, trainer->state.epoch + 1, batch->count, (long long)expected);
 }
 
 /* Binds the input of the loss that depends on the teacher, which answers this process's images. */
@@ -88,9 +89,9 @@ static att_status bind_batch(att_trainer *trainer, const att_batch *batch)
 static att_status accumulate(att_trainer *trainer, int64_t images)
 {
     const att_train_options *options = trainer->options;
-    int size = options->batch_size;
     att_batch batch;
-    ATT_TRY(next_batch(trainer, trainer->state.batch + trainer->partial_images / size, &batch));
+    ATT_TRY(next_batch(trainer, trainer->state.batch + trainer->partial_batches, &batch));
+    const int size = batch.count;
     ATT_TRY(att_trainer_take_shape(trainer, &batch));
     ATT_TRY(bind_batch(trainer, &batch));
     ATT_TRY(bind_teacher(trainer, &batch));
@@ -103,6 +104,7 @@ static att_status accumulate(att_trainer *trainer, int64_t images)
     for (int i = 0; i < size; i++)
         trainer->partial_loss += trainer->losses[i];
     trainer->partial_images += size;
+    trainer->partial_batches++;
     trainer->interval_pace.images += size;
     trainer->update_pace.images += size;
     return isfinite(trainer->partial_loss) ? ATT_OK : fail_nonfinite(trainer);
@@ -121,14 +123,14 @@ static att_status apply(att_trainer *trainer)
 static void count_update(att_trainer *trainer)
 {
     att_train_state *state = &trainer->state;
-    state->batch += trainer->partial_images / trainer->options->batch_size;
+    state->batch += trainer->partial_batches;
     state->update++;
     trainer->checkpoint_finite = true;
     state->loss_sum += trainer->partial_loss;
     state->loss_count += trainer->partial_images;
     state->corrupt += att_pace_corrupt(&trainer->update_pace, trainer->loader);
     trainer->update_loss = trainer->partial_loss / (double)trainer->partial_images;
-    trainer->partial_images = 0;
+    trainer->partial_images = trainer->partial_batches = 0;
     trainer->partial_loss = 0;
 }
 
@@ -172,13 +174,15 @@ static att_status run_update(att_trainer *trainer)
     const att_train_options *options = trainer->options;
     int64_t left = trainer->batches - trainer->state.batch;
     int64_t steps = left < options->grad_accum_steps ? left : options->grad_accum_steps;
+    const int64_t images = att_trainer_images_of(trainer, trainer->state.batch + steps) -
+                           att_trainer_images_of(trainer, trainer->state.batch);
     trainer->update_pace = att_pace_start(trainer);
     start_measuring(trainer);
     trainer->lr = att_schedule_lr(trainer->schedule, options, trainer->base_lr, att_trainer_updates_per_epoch(trainer),
                                   trainer->state.epoch, trainer->state.update);
     att_gradient_begin(trainer->gradient);
     for (int64_t step = 0; step < steps; step++) {
-        ATT_TRY(accumulate(trainer, steps * options->batch_size));
+        ATT_TRY(accumulate(trainer, images));
         att_trainer_progress(trainer);
     }
     ATT_TRY(apply(trainer));
@@ -479,7 +483,8 @@ static void log_warmup(const att_trainer *trainer)
 static void log_epoch_size(const att_trainer *trainer)
 {
     const att_train_options *options = trainer->options;
-    const int64_t images = att_dataset_count(trainer->run.data->train), used = trainer->batches * options->batch_size;
+    const int64_t images = att_dataset_count(trainer->run.data->train),
+                  used = att_trainer_images_of(trainer, trainer->batches);
     const int64_t updates = att_trainer_updates_per_epoch(trainer);
     const int64_t last = trainer->batches - (updates - 1) * options->grad_accum_steps;
     if (used < images && att_trainer_varies(trainer))

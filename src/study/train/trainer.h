@@ -59,6 +59,7 @@ typedef struct att_trainer {
     att_loader *loader;
     float *losses;          /* [batch_size] */
     int64_t batches;        /* per epoch */
+    bool takes_short;       /* batches that are left at the end of an epoch, of which none takes statistics */
     int64_t updates;        /* of the whole training */
     int64_t interval;       /* updates between two evaluations; the last interval may be shorter */
     char *last_checkpoint;  /* path of the last checkpoint that was written or resumed from; NULL: none */
@@ -82,11 +83,11 @@ typedef struct att_trainer {
     int64_t timed[2];
     double timed_seconds[2];
 
-    int64_t partial_images; /* images in the current update so far; partial_loss: sum of their losses */
-    double partial_loss;
-    double lr, grad_norm, update_loss; /* values of the last update */
-    att_evaluation evaluation;         /* last evaluation; of the averaged weights if there is an average */
-    att_evaluation plain;              /* last evaluation of the plain weights */
+    int64_t partial_images, partial_batches; /* in the current update so far */
+    double partial_loss;                     /* sum of the losses of these images */
+    double lr, grad_norm, update_loss;       /* values of the last update */
+    att_evaluation evaluation;               /* last evaluation; of the averaged weights if there is an average */
+    att_evaluation plain;                    /* last evaluation of the plain weights */
     att_train_result result;
 } att_trainer;
 

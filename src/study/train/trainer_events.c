@@ -164,7 +164,7 @@ att_status att_trainer_emit_begin(att_trainer *trainer)
         {.name = "task", .text = trainer->task->info.name},
         {.name = "parameters", .number = (double)att_graph_parameter_elements(att_model_graph(run->model))},
         {.name = "train_images", .number = (double)att_dataset_count(run->data->train)},
-        {.name = "epoch_images", .number = (double)(trainer->batches * trainer->options->batch_size)},
+        {.name = "epoch_images", .number = (double)att_trainer_images_of(trainer, trainer->batches)},
         {.name = "epoch_updates", .number = (double)att_trainer_updates_per_epoch(trainer)},
         {.name = "listing", .text = run->listing},
         {.name = "fingerprint", .text = run->fingerprint},
@@ -282,9 +282,9 @@ static double seconds_left(const att_trainer *trainer, int64_t batch)
     const att_train_state *state = &trainer->state;
     int64_t images = trainer->images + trainer->interval_pace.images;
     double seconds = trainer->seconds + att_pace_seconds(&trainer->interval_pace);
-    double batches =
-        (double)(att_trainer_batches_of(trainer, trainer->updates) - state->epoch * trainer->batches - batch);
-    double of_training = images > 0 ? seconds / (double)images * trainer->options->batch_size * batches : NAN;
+    const int64_t to_come = att_trainer_images_of(trainer, att_trainer_batches_of(trainer, trainer->updates)) -
+                            att_trainer_images_of(trainer, state->epoch * trainer->batches + batch);
+    double of_training = images > 0 ? seconds / (double)images * (double)to_come : NAN;
     double evaluations =
         ceil((double)trainer->updates / (double)trainer->interval) - (double)(state->update / trainer->interval);
     return of_training + evaluations * trainer->eval_seconds;
@@ -315,7 +315,7 @@ void att_trainer_progress(att_trainer *trainer)
     const att_train_state *state = &trainer->state;
     if (!options->progress)
         return;
-    int64_t batch = state->batch + trainer->partial_images / options->batch_size;
+    int64_t batch = state->batch + trainer->partial_batches;
     att_progress progress = {.stage = "train",
                              .batch = batch,
                              .batches = epoch_batches(trainer),
