@@ -674,10 +674,10 @@ typedef struct att_box_targets {
     att_value classes; /* [S], I32: 0..K of K classes and of the background, which is the first or the last */
     att_value columns; /* [S], I32, for att_smooth_l1(): the class of a positive box, else ATT_NO_CLASS */
     att_value deltas;  /* [S, 4], which change a positive box into its true box; 0 for the others */
-    att_value count;   /* I32: boxes; rows beyond are 0, their classes ATT_NO_CLASS */
+    att_value count;   /* I32: S; 0 if there is no candidate, and all boxes are 0 */
 } att_box_targets;
 /* Samples boxes for the training of a box head: candidates are the first `count` of the proposals [R, 4], then the true
- * boxes, which crowds do not exclude. Returns targets->boxes. */
+ * boxes. If they are fewer than S, further rows repeat the samples, without a class. Returns targets->boxes. */
 ATT_API att_value att_box_sample(att_graph *graph, att_value proposals, att_value count, att_value true_boxes,
                                  const att_box_targets_options *options, att_box_targets *targets);
 

@@ -368,6 +368,7 @@ static int64_t list_boxes(const sample *of, const att_desc *in, const void *cons
     return count + of->truth_count;
 }
 
+/* Rows that are left repeat the samples. */
 static void write_boxes(const sample *of, const att_box_sample_attrs *attrs, bool is_wide, const double *boxes,
                         void *const *out)
 {
@@ -391,13 +392,15 @@ static void write_boxes(const sample *of, const att_box_sample_attrs *attrs, boo
         put_whole(columns, row, match ? class_number : ATT_NO_CLASS);
         put_row(&targets, row++, deltas);
     }
-    put_whole(count, 0, (int32_t)row);
-    for (; row < room; row++) {
-        put_row(&taken, row, zeros);
-        put_whole(classes, row, ATT_NO_CLASS);
-        put_whole(columns, row, ATT_NO_CLASS);
-        put_row(&targets, row, zeros);
-    }
+    const bool any = row > 0;
+    put_whole(count, 0, any ? (int32_t)room : 0);
+    for (int64_t i = 0; row < room; i = i + 1 < of->count ? i + 1 : 0)
+        if (!any || of->items[i].taken) {
+            put_row(&taken, row, any ? boxes + ATT_BOX * i : zeros);
+            put_whole(classes, row, ATT_NO_CLASS);
+            put_whole(columns, row, ATT_NO_CLASS);
+            put_row(&targets, row++, zeros);
+        }
 }
 
 /* The candidates of a sample at most. */

@@ -139,16 +139,18 @@ TEST(boxes_are_sampled_with_the_true_boxes)
     double boxes[4 * S], deltas[4 * S];
     RUN("box_sample", &attrs, &first_run, 0, OUTPUTS(boxes, classes, columns, deltas, &count), SAMPLE(proposals, 4, 4),
         CLASSES(&all), SAMPLE(truth, 1, 5));
-    assert_int_equal(count, 5);
+    assert_int_equal(count, S);
     WHOLE(classes, 3, 3, 0, 0, 3, -1, -1, -1, -1, -1, -1, -1);
     WHOLE(columns, 3, 3, -1, -1, 3, -1, -1, -1, -1, -1, -1, -1);
     direct_close(boxes, proposals, 16, 0);
-    CLOSE(boxes + 16, 0, 0, 0, 10, 10, 0, 0, 0, 0);
+    CLOSE(boxes + 16, 0, 0, 0, 10, 10);
+    direct_close(boxes + 20, proposals, 16, 0); /* the samples again, to the last row */
+    CLOSE(boxes + 36, 0, 0, 0, 10, 10, 0, 0, 10, 10, 0, 0, 10, 8);
     CLOSE(deltas, 1e-15, 0, 0, 0, 0, 0, 1.25, 0, 5 * log(1.25), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     attrs.background_first = false;
     RUN("box_sample", &attrs, &first_run, 0, OUTPUTS(boxes, classes, columns, deltas, &count), SAMPLE(proposals, 4, 4),
         CLASSES(&two), SAMPLE(truth, 1, 5));
-    assert_int_equal(count, 3);
+    assert_int_equal(count, S);
     WHOLE(classes, 2, 2, 2, -1);
 }
 
@@ -164,8 +166,23 @@ TEST(proposals_in_a_crowd_are_not_sampled)
     double boxes[4 * S], deltas[4 * S];
     RUN("box_sample", &attrs, &first_run, 0, OUTPUTS(boxes, classes, columns, deltas, &count), SAMPLE(proposals, 3, 4),
         CLASSES(&given), SAMPLE(truth, 2, 5));
-    assert_int_equal(count, 3);
+    assert_int_equal(count, S);
     WHOLE(classes, 0, 0, 3, -1);
+}
+
+TEST(without_candidates_there_are_no_boxes)
+{
+    enum { S = 3 };
+    const att_box_sample_attrs attrs = boxes_of(S, true);
+    const double proposals[4] = {0, 0, 10, 10}, truth[5] = {0};
+    const int32_t none = 0;
+    int32_t classes[S], columns[S], count;
+    double boxes[4 * S], deltas[4 * S];
+    RUN("box_sample", &attrs, &first_run, 0, OUTPUTS(boxes, classes, columns, deltas, &count), SAMPLE(proposals, 1, 4),
+        CLASSES(&none), SAMPLE(truth, 1, 5));
+    assert_int_equal(count, 0);
+    WHOLE(classes, -1, -1, -1);
+    CLOSE(boxes, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 }
 
 enum { MANY = 20, DRAWN = 5 };
