@@ -127,7 +127,7 @@ typedef struct att_plan_facts {
     size_t kept_bytes;     /* kept between segments, per sample of a session's largest batch */
     size_t gradient_bytes; /* gradient lanes in the segment that needs the most memory for them. The first lane is not
                               counted: it is the att_gradient itself */
-    size_t packed_bytes;   /* packed weights */
+    size_t packed_bytes;   /* packed weights; with several segments on a CPU, of the segment that needs most */
 } att_plan_facts;
 ATT_API att_plan_facts att_plan_describe(const att_plan *plan);
 /* Cost of the body for one sample: with gradients, of the forward and the backward pass, without the prologue, the

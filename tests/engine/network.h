@@ -37,6 +37,20 @@ static inline att_value network_norm(att_graph *graph, const char *name, att_val
     return att_layer_norm(graph, x, g, network_parameter(graph, beta, att_shape_of(NETWORK_WIDTH), 0.1), 1e-6);
 }
 
+/* Over the rows of x. */
+static inline att_value network_batch_norm(att_graph *graph, const char *name, att_value x)
+{
+    static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
+    att_shape shape = att_value_shape(graph, x), vector = att_shape_of(shape.dims[shape.rank - 1]);
+    att_value values[4];
+    for (int i = 0; i < 4; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s.%s", name, parts[i]);
+        values[i] = i < 2 ? network_parameter(graph, text, vector, 0.1) : att_graph_buffer(graph, text, vector, 1);
+    }
+    return att_batch_norm(graph, x, values[0], values[1], values[2], values[3], NULL);
+}
+
 /* Grey images of size x size in patches of 2 x 2, one block with dropout and drop path, cross-entropy. */
 static inline void network_build(att_graph *graph, int size)
 {

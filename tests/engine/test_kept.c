@@ -6,19 +6,6 @@
 
 enum { ROWS = 8192, WIDE = 400, NARROW = 100 };
 
-static att_value batch_norm(att_graph *graph, const char *name, att_value x)
-{
-    static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
-    att_shape shape = att_value_shape(graph, x), vector = att_shape_of(shape.dims[shape.rank - 1]);
-    att_value values[4];
-    for (int i = 0; i < 4; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "%s.%s", name, parts[i]);
-        values[i] = i < 2 ? network_parameter(graph, text, vector, 0.1) : att_graph_buffer(graph, text, vector, 1);
-    }
-    return att_batch_norm(graph, x, values[0], values[1], values[2], values[3], NULL);
-}
-
 /* A sum in the second segment reads v; later only the recomputation of its sigmoid in the backward pass does. v is kept
  * until then. The widening product z must not be kept as well. */
 static att_graph *build(void)
@@ -27,10 +14,10 @@ static att_graph *build(void)
     att_value image = att_graph_input(graph, "image", ATT_F32, att_shape_of(ROWS, WIDE));
     att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0});
     att_value v = network_linear(graph, "v", image, WIDE);
-    att_value n = batch_norm(graph, "n", network_linear(graph, "p", att_sigmoid(graph, v), NARROW));
+    att_value n = network_batch_norm(graph, "n", network_linear(graph, "p", att_sigmoid(graph, v), NARROW));
     att_value sum = att_add(graph, v, network_linear(graph, "q", n, WIDE));
-    att_value m = batch_norm(graph, "m", network_linear(graph, "k", n, NARROW));
-    att_value z = batch_norm(graph, "z_norm", network_linear(graph, "z", m, WIDE));
+    att_value m = network_batch_norm(graph, "m", network_linear(graph, "k", n, NARROW));
+    att_value z = network_batch_norm(graph, "z_norm", network_linear(graph, "z", m, WIDE));
     att_value pooled = att_add(graph, att_token_mean(graph, sum, 0), att_token_mean(graph, z, 0));
     att_value logits = network_linear(graph, "head", pooled, NETWORK_CLASSES);
     att_graph_output(graph, "loss", att_cross_entropy(graph, logits, target, 0));

@@ -13,6 +13,9 @@ enum { SMALL_BYTES = 2048, ALIGN = 64, WORD = 64 };
 /* Default rule: a value is recomputed if that takes at most this many seconds per byte saved, about the time of writing
  * and reading one byte. ResNet-50 then recomputes no matrix product and takes 0.58 of PyTorch's memory. */
 static const double MOST_SECONDS_PER_BYTE = 0.2e-9;
+/* Or if the share of the time of all nodes that it adds is at most this many times the share of the memory that it
+ * saves. This matters where images are large: the middle of a network then takes most of the time and few bytes. */
+static const double MOST_TIME_FOR_MEMORY = 0.05;
 
 /* A value, and a segment that needs it. */
 typedef struct need {
@@ -24,6 +27,7 @@ typedef struct choice {
     const att_graph *graph;
     double most_bytes; /* memory budget per sample; 0: the default rule */
     bool keep_first;   /* what crosses from segment 0 is kept */
+    bool by_rate;      /* by the first part of the default rule alone */
     int segments, words;
     double *seconds; /* time of each node */
     /* By value. needed: one bit for each later segment that reads the value, in `words` words. last: the last segment
@@ -235,7 +239,10 @@ static bool is_worthwhile(const choice *c, candidate trial)
         return true;
     if (c->recompute_seconds + trial.seconds > c->compute_seconds)
         return false;
-    return c->most_bytes > 0 ? c->live[c->peak] > c->most_bytes : seconds_per_byte(trial) <= MOST_SECONDS_PER_BYTE;
+    if (c->most_bytes > 0)
+        return c->live[c->peak] > c->most_bytes;
+    return seconds_per_byte(trial) <= MOST_SECONDS_PER_BYTE ||
+           (!c->by_rate && trial.seconds / c->compute_seconds <= MOST_TIME_FOR_MEMORY * trial.freed / c->live[c->peak]);
 }
 
 static void choose(choice *c)
@@ -303,15 +310,16 @@ static void init_choice(choice *c, const bool *observers)
     }
 }
 
-att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, size_t most_bytes, bool keep_first,
+att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, const att_keep_options *options,
                                  att_retention *retention)
 {
     att_arena work = {.context = graph->context};
     size_t values = (size_t)graph->values.count, nodes = (size_t)graph->nodes.count;
     int segments = att_graph_segments(graph), words = (segments + WORD - 1) / WORD;
     choice c = {.graph = graph,
-                .most_bytes = (double)most_bytes,
-                .keep_first = keep_first,
+                .most_bytes = (double)options->most_bytes,
+                .keep_first = options->keep_first,
+                .by_rate = options->for_sizes,
                 .segments = segments,
                 .words = words,
                 .retention = retention,

@@ -12,7 +12,7 @@
 #ifndef ATT_PASSES_KEEP_H
 #define ATT_PASSES_KEEP_H
 
-#include "engine/graph/graph.h"
+#include "engine/passes/segment.h"
 
 typedef enum att_retention {
     ATT_RETAIN_SEGMENT,   /* no later segment reads the value directly; recomputed nodes or observers may */
@@ -21,9 +21,8 @@ typedef enum att_retention {
 } att_retention;
 
 /* Writes the retention of each sample value to retention[value]. Values of other kinds are available in every segment;
- * their retention is SEGMENT. most_bytes: as att_plan_options.keep_bytes. observers[node]: the node is an observer,
- * whose reads do not count. keep_first: as for att_graph_rematerialize(). */
-att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, size_t most_bytes, bool keep_first,
+ * their retention is SEGMENT. observers[node]: the node is an observer, whose reads do not count. */
+att_status att_graph_choose_kept(const att_graph *graph, const bool *observers, const att_keep_options *options,
                                  att_retention *retention);
 
 #endif

@@ -8,6 +8,7 @@
 typedef struct rewriting {
     att_graph *graph;
     const bool *observers;
+    const att_keep_options *options;
     int node_count;
     att_retention *retention;
     att_value *copy;
@@ -47,18 +48,64 @@ static att_value value_for_segment(rewriting *r, att_value value, int segment, b
     return r->graph->status == ATT_OK ? r->copy[value] : ATT_NONE;
 }
 
+static bool only_sums(const rewriting *r, const att_node *node)
+{
+    for (int j = 0; j < node->out_count; j++)
+        if (r->graph->values.items[node->out[j]].desc.kind != ATT_SUMMED)
+            return false;
+    return true;
+}
+
+static bool has(const att_value *values, int count, att_value value)
+{
+    for (int i = 0; i < count; i++)
+        if (values[i] == value)
+            return true;
+    return false;
+}
+
+/* Whether node i + 1 adds to gradients only, and reads a sample value that node i reads, but nothing of node i. */
+static bool next_goes_first(const rewriting *r, int i)
+{
+    const att_node *node = &r->graph->nodes.items[i], *next = node + 1;
+    bool shares = false;
+    if (i + 1 >= r->node_count || next->segment != node->segment || next->stage != node->stage ||
+        r->observers[i] != r->observers[i + 1] || only_sums(r, node) || !only_sums(r, next))
+        return false;
+    for (int j = 0; j < next->in_count; j++) {
+        const att_value value = next->in[j];
+        if (value == ATT_NONE)
+            continue;
+        if (has(node->out, node->out_count, value))
+            return false;
+        shares |= r->graph->values.items[value].desc.kind == ATT_SAMPLE && has(node->in, node->in_count, value);
+    }
+    return shares;
+}
+
+static void rewrite_node(rewriting *r, int i)
+{
+    att_node node = r->graph->nodes.items[i];
+    if (!att_node_own(r->graph, &node))
+        return;
+    for (int j = 0; j < node.in_count; j++)
+        node.in[j] = value_for_segment(r, node.in[j], node.segment, r->observers[i]);
+    att_order_append(&r->order, node);
+}
+
 /* Observers are written after all other nodes of their segment, so that the order of the others, copies included, does
  * not depend on observers. att_graph_place_observers() moves them later. */
 static void rewrite_segment(rewriting *r, int segment, bool observers)
 {
     for (int i = 0; i < r->node_count && r->graph->status == ATT_OK; i++) {
-        att_node node = r->graph->nodes.items[i];
-        if (node.stage != ATT_BODY || node.segment != segment || r->observers[i] != observers ||
-            !att_node_own(r->graph, &node))
+        const att_node *node = &r->graph->nodes.items[i];
+        if (node->stage != ATT_BODY || node->segment != segment || r->observers[i] != observers)
             continue;
-        for (int j = 0; j < node.in_count; j++)
-            node.in[j] = value_for_segment(r, node.in[j], segment, observers);
-        att_order_append(&r->order, node);
+        const bool swaps = !r->options->for_sizes && next_goes_first(r, i);
+        if (swaps)
+            rewrite_node(r, i + 1);
+        rewrite_node(r, i);
+        i += swaps;
     }
 }
 
@@ -69,10 +116,10 @@ static void append_stage(rewriting *r, att_stage stage)
             att_order_append(&r->order, r->graph->nodes.items[i]);
 }
 
-static att_status rewrite(rewriting *r, size_t most_bytes, bool keep_first)
+static att_status rewrite(rewriting *r)
 {
     att_graph *graph = r->graph;
-    ATT_TRY(att_graph_choose_kept(graph, r->observers, most_bytes, keep_first, r->retention));
+    ATT_TRY(att_graph_choose_kept(graph, r->observers, r->options, r->retention));
     int segments = att_graph_segments(graph);
     r->order.graph = graph;
     append_stage(r, ATT_PROLOGUE);
@@ -85,18 +132,18 @@ static att_status rewrite(rewriting *r, size_t most_bytes, bool keep_first)
     return att_order_finish(&r->order);
 }
 
-att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size_t most_bytes, bool keep_first)
+att_status att_graph_rematerialize(att_graph *graph, const bool *observers, const att_keep_options *options)
 {
     if (att_graph_segments(graph) == 1)
         return ATT_OK;
     att_arena work = {.context = graph->context};
     size_t values = (size_t)graph->values.count;
-    rewriting r = {.graph = graph, .observers = observers, .node_count = graph->nodes.count};
+    rewriting r = {.graph = graph, .observers = observers, .options = options, .node_count = graph->nodes.count};
     r.retention = att_arena_allocate(&work, values * sizeof *r.retention);
     r.copy = att_arena_allocate(&work, values * sizeof *r.copy);
     r.copy_of = att_arena_allocate(&work, values * sizeof *r.copy_of);
     att_status status = r.retention && r.copy && r.copy_of
-                            ? rewrite(&r, most_bytes, keep_first)
+                            ? rewrite(&r)
                             : att_fail_memory(graph->context, values * sizeof *r.copy, "a plan");
     att_arena_free(&work);
     return status;

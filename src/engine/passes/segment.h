@@ -22,11 +22,19 @@ bool att_node_reduces(const att_graph *graph, const att_node *node);
 void att_graph_split_segments(att_graph *graph, const bool *late);
 int att_graph_segments(const att_graph *graph);
 
+/* most_bytes: as att_plan_options.keep_bytes. keep_first: values of segment 0 that later segments read are kept in any
+ * case. for_sizes: the plan chooses its groups by the result, on which the bits of a training depend. So this choice
+ * must stay as it is: by the rate alone (passes/keep.c), with nodes in the order of the graph. */
+typedef struct att_keep_options {
+    size_t most_bytes;
+    bool keep_first, for_sizes;
+} att_keep_options;
+
 /* passes/rematerialize.c: chooses which values are kept (passes/keep.h), and inserts copies of the producers of all
- * others into the later segments that read them. most_bytes: as att_plan_options.keep_bytes. observers[node]: the node
- * is an observer. Values that only observers read in later segments are kept, so that observers do not change the
- * choice. keep_first: values of segment 0 that later segments read are kept in any case. */
-att_status att_graph_rematerialize(att_graph *graph, const bool *observers, size_t most_bytes, bool keep_first);
+ * others into the later segments that read them. observers[node]: the node is an observer. Values that only observers
+ * read in later segments are kept, so that observers do not change the choice. The gradient of a weight goes before
+ * its neighbour, the gradient of the input, so that a recomputed input ends before the input's gradient begins. */
+att_status att_graph_rematerialize(att_graph *graph, const bool *observers, const att_keep_options *options);
 
 /* Orders the nodes: the prologue, then the body by segment, each with its reductions last, then the epilogue. Reorders
  * the marks in observers[] accordingly. */

@@ -146,11 +146,13 @@ static att_status place_alternately(att_plan *plan, const att_rewritten *from, i
     return ATT_OK;
 }
 
+/* In the memory of segments. */
 static att_status place_together(att_plan *plan, const att_rewritten *from, int *last)
 {
     for (int i = 0; i < plan->segment_count; i++) {
         size_t bytes;
         ATT_TRY(add_sums(plan, from, &plan->segments[i], last, &bytes));
+        plan->segments[i].lane_bytes = bytes;
         plan->spare_bytes = larger(plan->spare_bytes, bytes);
     }
     return ATT_OK;

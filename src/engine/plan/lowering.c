@@ -4,17 +4,17 @@
 #include "engine/ops/attention.h"
 #include "engine/plan/plan.h"
 
-/* alignment in bytes of the rows that are gathered */
-enum { GATHER_ALIGN = 64 };
+/* alignment in bytes of the rows that are gathered, and of packs */
+enum { GATHER_ALIGN = 64, PACK_ALIGN = 64 };
 
 /* --- packs ------------------------------------------------------------------------------------------------------- */
 
-/* Whether the step can use `pack`: same kernel, same weights, same layout. */
-static bool same_pack(const att_pack *pack, const att_step *step)
+/* Whether the step of the segment can use `pack`: same kernel, same weights, same layout. */
+static bool same_pack(const att_pack *pack, const att_step *step, int segment)
 {
     const att_unit *a = pack->unit, *b = step->unit;
-    if (pack->once || a->kernel != b->kernel || a->prepared.packed_key != b->prepared.packed_key ||
-        a->problem.in_count != b->problem.in_count)
+    if (pack->once || pack->segment != segment || a->kernel != b->kernel ||
+        a->prepared.packed_key != b->prepared.packed_key || a->problem.in_count != b->problem.in_count)
         return false;
     for (int i = 0; i < a->problem.in_count; i++) {
         bool shared = att_is_shared(&pack->in[i]);
@@ -26,11 +26,19 @@ static bool same_pack(const att_pack *pack, const att_step *step)
     return true;
 }
 
-static att_status add_pack(att_plan *plan, bool once, att_step *step)
+/* With several segments, weights are packed for one segment at a time. They change with each update, so most packs are
+ * computed as often as in the prologue. Recorded runs (session/recorded.c) leave packs to the prologue. */
+static int segment_of_pack(const att_plan *plan, const att_node *node)
 {
-    const att_unit *unit = step->unit;
+    return node->stage == ATT_BODY && plan->segment_count > 1 && plan->units.backend->memory->host ? node->segment : -1;
+}
+
+static att_status add_pack(att_plan *plan, const att_node *node, att_step *step)
+{
+    const bool once = node->stage != ATT_BODY;
+    const int segment = segment_of_pack(plan, node);
     for (int i = 0; i < plan->packs.count && !once; i++)
-        if (same_pack(&plan->packs.items[i], step)) {
+        if (same_pack(&plan->packs.items[i], step, segment)) {
             step->packed = i;
             return ATT_OK;
         }
@@ -39,8 +47,12 @@ static att_status add_pack(att_plan *plan, bool once, att_step *step)
         return att_fail_memory(plan->context, sizeof *plan->packs.items, "a plan");
     step->packed = plan->packs.count;
     att_pack *pack = &plan->packs.items[plan->packs.count++];
-    *pack = (att_pack){.once = once, .unit = unit, .in = step->in, .offset = plan->packed_bytes};
-    plan->packed_bytes += (unit->prepared.packed_bytes + 63) / 64 * 64;
+    att_segment *of = segment < 0 ? NULL : &plan->segments[segment];
+    size_t *total = of ? &of->pack_bytes : &plan->packed_bytes;
+    *pack = (att_pack){.once = once, .segment = segment, .unit = step->unit, .in = step->in, .offset = *total};
+    *total += (step->unit->prepared.packed_bytes + PACK_ALIGN - 1) / PACK_ALIGN * PACK_ALIGN;
+    if (of && of->pack_count++ == 0)
+        of->first_pack = step->packed;
     return ATT_OK;
 }
 
@@ -63,7 +75,7 @@ att_status att_prepare_step(att_plan *plan, const att_rewritten *from, int node,
     ATT_TRY(copy_scope(plan, of->scope, step));
     step->unit = unit;
     step->packed = -1;
-    return unit->prepared.packed_bytes > 0 ? add_pack(plan, of->stage != ATT_BODY, step) : ATT_OK;
+    return unit->prepared.packed_bytes > 0 ? add_pack(plan, of, step) : ATT_OK;
 }
 
 void att_grow_scratch(size_t *scratch, const att_unit *unit)
@@ -105,11 +117,18 @@ static att_status add_programs(att_plan *plan, const att_rewritten *from, att_se
     if (!segment->programs)
         return att_fail_memory(plan->context, most * sizeof *segment->programs, "a plan");
     for (int group = segment->group; group >= 1; group /= 2)
-        ATT_TRY(add_program(plan, from, segment, refs, group, plan->parts));
+        ATT_TRY(add_program(plan, from, segment, refs, group, segment->parts));
     int threads = att_backend_threads(plan->units.backend, plan->context);
     if (plan->purpose == ATT_INFER && threads > 1) /* for low latency, one sample on all threads */
         return add_program(plan, from, segment, refs, 1, threads);
     return ATT_OK;
+}
+
+/* Called when all packs of the segment are known. */
+static void place_arenas(att_segment *segment)
+{
+    for (int i = 0; i < segment->program_count; i++)
+        segment->programs[i].base = segment->lane_bytes + segment->pack_bytes;
 }
 
 static bool is_sample_place(att_place place)
@@ -167,7 +186,7 @@ static att_status add_reductions(att_plan *plan, const att_rewritten *from, att_
         att_step *step = &segment->reductions[i];
         ATT_TRY(att_place_node(plan, &from->graph->nodes.items[node], refs, step));
         step->observer = from->observers[node];
-        ATT_TRY(att_prepare_step(plan, from, node, 1, plan->teams * plan->parts, step));
+        ATT_TRY(att_prepare_step(plan, from, node, 1, att_plan_threads(plan), step));
         att_grow_scratch(&plan->scratch_bytes, step->unit);
     }
     return att_comm_size(plan->comm) > 1 && plan->sync_statistics ? add_gathers(plan, segment) : ATT_OK;
@@ -206,6 +225,7 @@ att_status att_plan_lower(att_plan *plan, const att_rewritten *from)
         status = add_programs(plan, from, &plan->segments[i], refs);
         if (status == ATT_OK)
             status = add_reductions(plan, from, &plan->segments[i], refs);
+        place_arenas(&plan->segments[i]);
     }
     if (status == ATT_OK)
         status = att_lower_once(plan, from, refs);

@@ -9,12 +9,13 @@ enum { ARENA_ALIGN = 64 };
 /* Limit on one value, so that the sum of many values fits into 64 bits. */
 static const int64_t MOST_BYTES = (int64_t)1 << 46;
 
-/* A value that needs memory from `first`, where it is written, to `last`, where it is last read. first and last are
- * nodes for values in the arena, and segments for values in the store. */
+/* A value that needs memory from node `first`, which writes it, to node `last`, which is the last to read it. In the
+ * store, which has rows of all samples, this holds for each row; other rows are in use at any time between begin and
+ * end, the segments of the two nodes. In the arena these are the nodes, too. */
 typedef struct buffer {
     att_value value;
-    int first, last;
-    int64_t bytes, offset;
+    int first, last, begin, end;
+    int64_t row, bytes, offset; /* row: bytes from sample to sample; bytes: with the room up to the next value */
 } buffer;
 
 static int larger_first(const void *a, const void *b)
@@ -33,15 +34,38 @@ static int lower_first(const void *a, const void *b)
     return x->value - y->value;
 }
 
-/* Finds the lowest offset at which the buffer does not overlap any placed buffer with an intersecting lifetime.
- * `overlapping` has room for all placed buffers. */
+/* Whether a row of the two can have the same memory, one after the other, though other rows are in use. */
+static bool can_follow(const buffer *a, const buffer *b)
+{
+    return a->row == b->row && (a->last < b->first || b->last < a->first);
+}
+
+/* Whether the buffer, at the place of `at`, has rows in common only with buffers that it can follow. */
+static bool fits_at(const buffer *added, const buffer *at, buffer **overlapping, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const buffer *other = overlapping[i];
+        if (other->offset < at->offset + added->bytes && at->offset < other->offset + other->bytes &&
+            !(other->offset == at->offset && can_follow(added, other)))
+            return false;
+    }
+    return true;
+}
+
+/* Finds the lowest offset at which the buffer takes the rows of another, or else at which it does not overlap any
+ * placed buffer with an intersecting lifetime. `overlapping` has room for all placed buffers. */
 static void place_buffer(buffer *added, buffer *placed, int count, buffer **overlapping)
 {
     int overlap_count = 0;
     for (int i = 0; i < count; i++)
-        if (placed[i].first <= added->last && added->first <= placed[i].last)
+        if (placed[i].begin <= added->end && added->begin <= placed[i].end)
             overlapping[overlap_count++] = &placed[i];
     qsort(overlapping, (size_t)overlap_count, sizeof *overlapping, lower_first);
+    for (int i = 0; i < overlap_count; i++)
+        if (can_follow(added, overlapping[i]) && fits_at(added, overlapping[i], overlapping, overlap_count)) {
+            added->offset = overlapping[i]->offset;
+            return;
+        }
     int64_t offset = 0;
     for (int i = 0; i < overlap_count && overlapping[i]->offset < offset + added->bytes; i++)
         if (overlapping[i]->offset + overlapping[i]->bytes > offset)
@@ -164,7 +188,7 @@ static void place_fixed(att_plan *plan, const att_rewritten *from, att_ref *refs
             .place = ATT_AT_OUTPUT, .offset = plan->outputs[i].holder, .row_bytes = plan->outputs[i].row_bytes};
 }
 
-/* last[value]: the last segment that reads the value, -1 if none does. kept[value]: the value is kept for the batch. */
+/* last[value]: the last node that reads the value, -1 if none does. kept[value]: the value is kept for the batch. */
 static void find_kept(const att_rewritten *from, const att_ref *refs, int *last, bool *kept)
 {
     const att_graph *graph = from->graph;
@@ -178,7 +202,7 @@ static void find_kept(const att_rewritten *from, const att_ref *refs, int *last,
             if (value == ATT_NONE || refs[value].place != ATT_AT_ARENA)
                 continue;
             int producer_segment = graph->nodes.items[graph->values.items[value].node].segment;
-            last[value] = node->segment > last[value] ? node->segment : last[value];
+            last[value] = i;
             kept[value] |= reduces || producer_segment < node->segment;
         }
     }
@@ -196,11 +220,16 @@ static att_status place_kept(att_plan *plan, const att_rewritten *from, att_ref 
     find_kept(from, refs, last, kept);
     int count = 0;
     for (att_value value = 0; value < graph->values.count; value++)
-        if (kept[value])
+        if (kept[value]) {
+            const int first = graph->values.items[value].node;
             buffers[count++] = (buffer){.value = value,
-                                        .first = graph->nodes.items[graph->values.items[value].node].segment,
+                                        .first = first,
                                         .last = last[value],
+                                        .begin = graph->nodes.items[first].segment,
+                                        .end = graph->nodes.items[last[value]].segment,
+                                        .row = row_bytes(graph, value),
                                         .bytes = aligned_bytes(graph, value, 1)};
+        }
     ATT_TRY(plan_offsets(graph->context, buffers, count, &plan->store_bytes));
     for (int i = 0; i < count; i++)
         refs[buffers[i].value] = (att_ref){
@@ -262,14 +291,18 @@ static int collect_buffers(const att_rewritten *from, const att_segment *segment
             continue;
         for (int j = 0; j < node->in_count; j++)
             if (node->in[j] != ATT_NONE && buffer_of[node->in[j]] >= 0)
-                buffers[buffer_of[node->in[j]]].last = i;
+                buffers[buffer_of[node->in[j]]].last = buffers[buffer_of[node->in[j]]].end = i;
         for (int j = 0; j < node->out_count; j++) {
             att_value value = node->out[j];
             if (refs[value].place != ATT_AT_ARENA)
                 continue;
             buffer_of[value] = count;
-            buffers[count++] =
-                (buffer){.value = value, .first = i, .last = -1, .bytes = aligned_bytes(graph, value, group)};
+            buffers[count++] = (buffer){.value = value,
+                                        .first = i,
+                                        .last = -1,
+                                        .begin = i,
+                                        .end = -1,
+                                        .bytes = aligned_bytes(graph, value, group)};
         }
     }
     return count;

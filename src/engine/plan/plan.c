@@ -251,10 +251,10 @@ static att_status count_readers(const att_graph *graph, work *w)
 }
 
 /* Inserts copies of nodes for recomputation, and brings the nodes into their final order. */
-static att_status order_nodes(att_graph *graph, work *w, size_t keep_bytes)
+static att_status order_nodes(att_graph *graph, work *w, const att_keep_options *keep)
 {
     int before = graph->values.count;
-    ATT_TRY(att_graph_rematerialize(graph, w->observers, keep_bytes, w->first_is_frozen));
+    ATT_TRY(att_graph_rematerialize(graph, w->observers, keep));
     ATT_TRY(grow_owner(graph, before, &w->owner));
     att_graph_drop_dead(graph, w->owner);
     ATT_TRY(graph->status);
@@ -421,7 +421,7 @@ static att_status copy_owner(const att_graph *graph, const work *from, work *to)
 static att_status choose_sizes_on(att_plan *plan, att_graph *graph, work *w, const att_plan_options *options)
 {
     ATT_TRY(place_observers(graph, w));
-    ATT_TRY(order_nodes(graph, w, 0));
+    ATT_TRY(order_nodes(graph, w, &(att_keep_options){.keep_first = w->first_is_frozen, .for_sizes = true}));
     ATT_TRY(split_segments(plan, graph));
     att_rewritten from = as_rewritten(graph, w);
     return att_choose_sizes(plan, &from, options);
@@ -495,7 +495,8 @@ static att_status compile(att_plan *plan, att_graph *graph, const att_plan_optio
     if (plan->precision == ATT_MIXED)
         ATT_TRY(autocast(graph, w));
     ATT_TRY(hash(plan, graph, w));
-    ATT_TRY(order_nodes(graph, w, options->keep_bytes));
+    const att_keep_options keep = {.most_bytes = options->keep_bytes, .keep_first = w->first_is_frozen};
+    ATT_TRY(order_nodes(graph, w, &keep));
     ATT_TRY(split_segments(plan, graph));
     att_rewritten from = as_rewritten(graph, w);
     ATT_TRY(att_plan_lower(plan, &from));
@@ -569,6 +570,32 @@ att_cost att_plan_cost(const att_plan *plan)
     return plan->cost;
 }
 
+/* A team's memory begins at a multiple of this. */
+enum { TEAM_ALIGN = 64 };
+
+static att_room room_of(const att_plan *plan, const att_segment *segment)
+{
+    att_room room = {.lanes = segment->lane_bytes, .packs = segment->pack_bytes};
+    for (int i = 0; i < segment->program_count; i++) {
+        const att_program *program = &segment->programs[i];
+        size_t bytes = program->arena_bytes + program->scratch_bytes * (size_t)program->parts;
+        bytes = (bytes / TEAM_ALIGN + 1) * TEAM_ALIGN * (size_t)(att_plan_threads(plan) / program->parts);
+        room.arenas = bytes > room.arenas ? bytes : room.arenas;
+    }
+    return room;
+}
+
+att_room att_plan_room(const att_plan *plan)
+{
+    att_room most = {0};
+    for (int i = 0; i < plan->segment_count; i++) {
+        att_room room = room_of(plan, &plan->segments[i]);
+        if (att_room_bytes(room) > att_room_bytes(most))
+            most = room;
+    }
+    return most;
+}
+
 static size_t segment_bytes(const att_segment *segment)
 {
     size_t most = 0;
@@ -605,12 +632,15 @@ att_plan_facts att_plan_describe(const att_plan *plan)
                             .packed_bytes = plan->packed_bytes,
                             .gradient_bytes = plan->spare_bytes,
                             .kept_bytes = plan->store_bytes};
+    size_t packs = 0;
     for (int i = 0; i < plan->segment_count; i++) {
         const att_segment *segment = &plan->segments[i];
         size_t bytes = segment_bytes(segment);
+        packs = segment->pack_bytes > packs ? segment->pack_bytes : packs;
         facts.arena_bytes = bytes > facts.arena_bytes ? bytes : facts.arena_bytes;
         facts.group = segment->group > facts.group ? segment->group : facts.group;
         facts.steps += segment->end - segment->first + segment->reduction_count;
     }
+    facts.packed_bytes += packs;
     return facts;
 }

@@ -42,13 +42,14 @@ typedef struct att_step {
     const char *scope;
 } att_step;
 
-/* Shared values in a kernel's own layout. Computed in the prologue or, if `once`, just before the only step that uses
- * them. */
+/* Shared values in a kernel's own layout. Computed in the prologue, or, if `once`, just before the only step that uses
+ * them, or, if `segment` is not -1, before this segment runs: packs of different segments share memory then. */
 typedef struct att_pack {
     bool once;
+    int segment;
     const att_unit *unit;
     const att_ref *in; /* the unit's inputs */
-    size_t offset;     /* in the session's packed memory */
+    size_t offset;     /* in the session's packed memory, or among the packs of the segment */
 } att_pack;
 
 typedef struct att_program {
@@ -56,6 +57,7 @@ typedef struct att_program {
     att_step *steps;
     int step_count;
     size_t arena_bytes, scratch_bytes; /* scratch: per part */
+    size_t base;                       /* of the first team's arena in the segment's memory */
 } att_program;
 
 /* Steps that run once, on values that are the same for all samples. Steps of one chain run in order; different chains
@@ -88,10 +90,10 @@ typedef struct att_gather {
     int64_t offset; /* of ATT_AT_GATHERED */
 } att_gather;
 
-/* Nodes [first, end) of the rewritten graph run for each group. Then all threads sum the lanes and run the reductions
- * together. */
+/* Nodes [first, end) of the rewritten graph run for each group, on a team of `parts` threads. Then all threads sum the
+ * lanes and run the reductions together. */
 typedef struct att_segment {
-    int first, end, group;
+    int first, end, group, parts;
     att_program *programs;
     int program_count;
     att_lane_sum *sums;     /* in the order in which they are complete */
@@ -103,6 +105,8 @@ typedef struct att_segment {
     int gather_count;
     att_step *reductions;
     int reduction_count;
+    int first_pack, pack_count;    /* packs that are computed before the segment runs */
+    size_t lane_bytes, pack_bytes; /* in the memory of segments */
 } att_segment;
 
 typedef struct att_port {
@@ -136,7 +140,9 @@ struct att_plan {
     bool sync_statistics;
     int lanes;                   /* of all processes: partial sums of each gradient, each over a share of the batch */
     int first_lane, local_lanes; /* those of this process */
-    int teams, parts;            /* the body runs on teams x parts threads; a team computes one lane at a time */
+    /* The body runs on teams x parts threads; a team computes one lane at a time. Segments whose arenas are large have
+     * one team of all threads (att_segment.parts). */
+    int teams, parts;
     att_segment *segments;
     int segment_count;
     size_t store_bytes, batch_bytes; /* store: per sample; batch values: once */
@@ -161,7 +167,7 @@ struct att_plan {
     att_port *inputs, *outputs;
     int input_count, output_count;
     size_t gathered_bytes; /* per sample of the largest batch, for the segment that needs most */
-    size_t spare_bytes;    /* spare lanes of the segment that needs most */
+    size_t spare_bytes;    /* spare lanes of the segment that needs most; with other processes, of two */
     /* The first segment holds what is the same for a sample in every update, so that its values can be remembered: it
      * reads no trained parameter and draws nothing. frozen: the values that later segments read, frozen_bytes per
      * sample; frozen_reads: by input. frozen_count 0: there is no such segment. */
@@ -183,6 +189,29 @@ static inline int att_first_spare_lane(const att_plan *plan)
 static inline int att_spare_lanes(const att_plan *plan)
 {
     return plan->first_lane + plan->local_lanes - att_first_spare_lane(plan);
+}
+
+static inline int att_plan_threads(const att_plan *plan)
+{
+    return plan->teams * plan->parts;
+}
+
+static inline int att_segment_teams(const att_plan *plan, const att_segment *segment)
+{
+    return att_plan_threads(plan) / segment->parts;
+}
+
+/* The memory of segments, of which one runs at a time: spare lanes (without other processes), packs, then for each team
+ * an arena and scratch. */
+typedef struct att_room {
+    size_t lanes, packs, arenas;
+} att_room;
+/* Of the segment that needs most. */
+att_room att_plan_room(const att_plan *plan);
+
+static inline size_t att_room_bytes(att_room room)
+{
+    return room.lanes + room.packs + room.arenas;
 }
 
 /* Whether the reference is to a value that is the same for all samples. */

@@ -64,18 +64,21 @@ static att_status shrink_group(const att_plan *plan, const att_rewritten *from, 
     return ATT_OK;
 }
 
-/* In inference, a sample with many activations is computed by all threads together, in one arena: it takes long enough
- * that waiting for each other costs little. */
+/* A sample with many activations is computed by all threads together, in one arena: it takes long enough that waiting
+ * for each other costs little. In inference this holds for the whole plan. */
 static att_status choose_teams(att_plan *plan, const att_rewritten *from, const att_ref *refs)
 {
     enum { MOST_BYTES = 32 << 20 };
-    size_t bytes;
-    if (plan->purpose != ATT_INFER || plan->parts > 1 || plan->segments[0].group > 1)
-        return ATT_OK;
-    ATT_TRY(att_measure_arena(plan, from, &plan->segments[0], refs, 1, &bytes));
-    if (bytes > MOST_BYTES) {
-        plan->parts = plan->teams;
-        plan->teams = 1;
+    for (int i = 0; i < plan->segment_count; i++) {
+        att_segment *segment = &plan->segments[i];
+        size_t bytes = 0;
+        if (segment->group == 1 && plan->parts == 1)
+            ATT_TRY(att_measure_arena(plan, from, segment, refs, 1, &bytes));
+        segment->parts = bytes > MOST_BYTES ? att_plan_threads(plan) : plan->parts;
+    }
+    if (plan->purpose == ATT_INFER) {
+        plan->teams = att_segment_teams(plan, &plan->segments[0]);
+        plan->parts = plan->segments[0].parts;
     }
     return ATT_OK;
 }
@@ -90,6 +93,7 @@ static att_status choose_groups(att_plan *plan, const att_rewritten *from, const
     att_status status = ATT_OK;
     for (int i = 0; i < plan->segment_count && status == ATT_OK; i++) {
         att_segment *segment = &plan->segments[i];
+        segment->parts = plan->parts;
         segment->group = power_of_two_at_most(requested ? requested : rows / rows_of(from, segment), by->most);
         if (!requested)
             status = shrink_group(plan, from, refs, segment);

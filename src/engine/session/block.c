@@ -14,13 +14,12 @@ static size_t aligned(size_t bytes)
 /* Pieces of memory that a session reserves. */
 static size_t piece_count(const att_plan *plan)
 {
-    enum { OTHERS = 8 };
-    return (size_t)(plan->teams + plan->input_count + plan->output_count) + OTHERS;
+    enum { OTHERS = 9 };
+    return (size_t)(plan->input_count + plan->output_count) + OTHERS;
 }
 
 size_t att_session_block_bytes(const att_plan *plan, int max_batch)
 {
-    /* Arenas are 64 bytes longer than att_session_bytes() counts. */
     size_t slack = att_size_product(piece_count(plan), 2 * (size_t)ALIGNMENT);
     return aligned(att_size_sum(att_session_bytes(plan, max_batch), slack));
 }

@@ -68,7 +68,8 @@ static void wait_for_lanes(const sum_stream *stream, int sum)
     att_exchange *exchange = stream->exchange;
     const int *completed = exchange->completed[stream->place];
     pthread_mutex_lock(&exchange->lock);
-    for (int team = 0; team < exchange->session->plan->teams; team++)
+    const int teams = att_segment_teams(exchange->session->plan, stream->segment);
+    for (int team = 0; team < teams; team++)
         while (completed[team] <= sum)
             pthread_cond_wait(&exchange->changed, &exchange->lock);
     pthread_mutex_unlock(&exchange->lock);

@@ -22,7 +22,8 @@ static int64_t first_nonfinite(const void *data, att_dtype dtype, int64_t count)
 /* Search for the first value that is not finite. */
 typedef struct nonfinite_search {
     att_session *session;
-    void *host; /* room for the largest value */
+    void *host;        /* room for the largest value */
+    const char *arena; /* of the program that runs */
     char *text;
     size_t size;
     bool found;
@@ -101,12 +102,13 @@ static void check_weights(nonfinite_search *search)
     }
 }
 
-static const char *address_of(const att_session *session, const att_ref *ref, int64_t row)
+static const char *address_of(const nonfinite_search *search, const att_ref *ref, int64_t row)
 {
+    const att_session *session = search->session;
     if (ref->observed)
         return NULL;
     if (ref->place == ATT_AT_ARENA)
-        return session->teams[0].arena + ref->offset;
+        return search->arena + ref->offset;
     if (ref->place == ATT_AT_GRADIENT)
         return session->sums[ref->offset];
     if (ref->place == ATT_AT_DERIVED)
@@ -138,7 +140,7 @@ static void check_step(nonfinite_search *search, const att_step *step, int64_t r
     att_runner_wait(&session->runner);
     const att_problem *problem = &step->unit->problem;
     for (int i = 0; i < problem->out_count && !search->found; i++) {
-        const char *address = address_of(session, &step->out[i], row);
+        const char *address = address_of(search, &step->out[i], row);
         if (!address || !att_desc_present(&problem->out[i]))
             continue;
         int64_t count = att_problem_count(problem, &problem->out[i]);
@@ -161,7 +163,8 @@ static att_status replay_groups(nonfinite_search *search, const att_segment *seg
     int64_t row;
     int size;
     for (int i = 0; (size = att_session_group(session->batch.rows, segment->group, i, &row)) > 0; i++) {
-        const att_program *program = att_segment_program(segment, size, session->plan->parts);
+        const att_program *program = att_segment_program(segment, size, segment->parts);
+        search->arena = att_session_arena(session, program, 0);
         for (int j = 0; j < program->step_count && !search->found; j++) {
             if (program->steps[j].observer)
                 continue;
@@ -211,6 +214,7 @@ static att_status replay(nonfinite_search *search)
         session->memory->clear(session->totals, plan->total_bytes);
     ATT_TRY(replay_once(search, &plan->prologue));
     for (int i = 0; i < plan->segment_count && !search->found; i++) {
+        att_session_pack(session, &plan->segments[i], 0, 1);
         ATT_TRY(replay_groups(search, &plan->segments[i]));
         ATT_TRY(replay_reductions(search, &plan->segments[i]));
     }

@@ -5,13 +5,21 @@
 
 /* --- one call ---------------------------------------------------------------------------------------------------- */
 
-static char *resolve(const att_session *session, const att_ref *ref, int team, int64_t row, int lane)
+char *att_session_arena(const att_session *session, const att_program *program, int team)
+{
+    enum { ALIGN = 64 };
+    const size_t teams = (size_t)(att_plan_threads(session->plan) / program->parts);
+    return session->room + program->base + (session->room_bytes - program->base) / teams / ALIGN * ALIGN * (size_t)team;
+}
+
+/* arena: of the team. */
+static char *resolve(const att_session *session, const att_ref *ref, char *arena, int64_t row, int lane)
 {
     if (ref->observed && !session->observing)
         return NULL;
     switch (ref->place) {
     case ATT_AT_ARENA:
-        return session->teams[team].arena + ref->offset;
+        return arena + ref->offset;
     case ATT_AT_STORE:
         return session->store + ref->offset * session->max_rows + row * ref->row_bytes;
     case ATT_AT_BATCH:
@@ -40,20 +48,27 @@ static char *resolve(const att_session *session, const att_ref *ref, int team, i
 
 const char *att_session_rows(const att_session *session, const att_ref *ref)
 {
-    return resolve(session, ref, 0, 0, 0);
+    return resolve(session, ref, NULL, 0, 0);
 }
 
 /* The pointers of the step's inputs, then of its outputs, in memory of the thread. */
-static void **resolve_operands(const att_session *session, const att_step *step, int thread, int team, int64_t row,
+static void **resolve_operands(const att_session *session, const att_step *step, int thread, char *arena, int64_t row,
                                int lane)
 {
     const att_problem *problem = &step->unit->problem;
     void **operands = att_runner_operands(&session->runner, thread);
     for (int i = 0; i < problem->in_count; i++)
-        operands[i] = resolve(session, &step->in[i], team, row, lane);
+        operands[i] = resolve(session, &step->in[i], arena, row, lane);
     for (int i = 0; i < problem->out_count; i++)
-        operands[problem->in_count + i] = resolve(session, &step->out[i], team, row, lane);
+        operands[problem->in_count + i] = resolve(session, &step->out[i], arena, row, lane);
     return operands;
+}
+
+static char *packed_at(const att_session *session, const att_pack *pack)
+{
+    if (pack->segment < 0)
+        return session->packed + pack->offset;
+    return session->room + session->plan->segments[pack->segment].lane_bytes + pack->offset;
 }
 
 void att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
@@ -61,20 +76,20 @@ void att_session_step(att_session *session, const att_program *program, const at
 {
     const att_unit *unit = step->unit;
     int thread = team * program->parts + part;
+    char *arena = att_session_arena(session, program, team);
     double begin = session->trace ? att_seconds_now() : 0;
-    void **operands = resolve_operands(session, step, thread, team, row, lane);
-    att_call call = {
-        .problem = &unit->problem,
-        .in = (const void *const *)operands,
-        .out = operands + unit->problem.in_count,
-        .packed = step->packed < 0 ? NULL : session->packed + session->plan->packs.items[step->packed].offset,
-        .state = unit->prepared.state,
-        .scratch = session->teams[team].arena + program->arena_bytes + (size_t)part * program->scratch_bytes,
-        .part = part,
-        .parts = program->parts,
-        .position = session->batch.first + session->batch.first_row + row,
-        .run = &session->batch.run,
-        .samples = unit->problem.group};
+    void **operands = resolve_operands(session, step, thread, arena, row, lane);
+    att_call call = {.problem = &unit->problem,
+                     .in = (const void *const *)operands,
+                     .out = operands + unit->problem.in_count,
+                     .packed = step->packed < 0 ? NULL : packed_at(session, &session->plan->packs.items[step->packed]),
+                     .state = unit->prepared.state,
+                     .scratch = arena + program->arena_bytes + (size_t)part * program->scratch_bytes,
+                     .part = part,
+                     .parts = program->parts,
+                     .position = session->batch.first + session->batch.first_row + row,
+                     .run = &session->batch.run,
+                     .samples = unit->problem.group};
     att_runner_call(&session->runner, unit, &call, thread);
     if (session->trace)
         session->trace(session->trace_user, part, step->scope, unit->kernel->op, unit->kernel->name,
@@ -94,7 +109,7 @@ void att_session_reduction(att_session *session, const att_step *step, int part)
     const att_body_batch *batch = &session->batch;
     bool of_all = sees_all(session);
     void **operands =
-        resolve_operands(session, step, part, 0, 0, session->plan->sync_statistics ? 0 : session->plan->first_lane);
+        resolve_operands(session, step, part, NULL, 0, session->plan->sync_statistics ? 0 : session->plan->first_lane);
     att_call call = {.problem = &unit->problem,
                      .in = (const void *const *)operands,
                      .out = operands + unit->problem.in_count,
@@ -107,6 +122,29 @@ void att_session_reduction(att_session *session, const att_step *step, int part)
                      .run = &batch->run,
                      .samples = of_all ? batch->count : batch->rows};
     att_runner_call(&session->runner, unit, &call, part);
+}
+
+/* --- packs -------------------------------------------------------------------------------------------------------- */
+
+static void run_pack(att_session *session, const att_pack *pack, int thread)
+{
+    void **in = att_runner_operands(&session->runner, thread);
+    for (int j = 0; j < pack->unit->problem.in_count; j++)
+        in[j] = att_is_shared(&pack->in[j]) ? resolve(session, &pack->in[j], NULL, 0, 0) : NULL;
+    if (session->memory->enter)
+        session->memory->enter();
+    att_status status = pack->unit->kernel->pack(&pack->unit->problem, pack->unit->prepared.state,
+                                                 (const void *const *)in, packed_at(session, pack));
+    if (session->memory->leave)
+        session->memory->leave();
+    if (status != ATT_OK)
+        att_runner_fail(&session->runner, status);
+}
+
+void att_session_pack(att_session *session, const att_segment *segment, int thread, int threads)
+{
+    for (int i = thread; i < segment->pack_count; i += threads)
+        run_pack(session, &session->plan->packs.items[segment->first_pack + i], thread);
 }
 
 /* --- the body ---------------------------------------------------------------------------------------------------- */
@@ -140,6 +178,13 @@ static bool is_stopped(att_session *session, int thread)
     return atomic_load(&session->runner.status) != ATT_OK;
 }
 
+/* Waits for the other threads of a team of `parts` threads. */
+static void meet_team(att_session *session, int parts, int team)
+{
+    if (parts > 1)
+        att_barrier_wait(parts == att_plan_threads(session->plan) ? &session->all_threads : &session->barriers[team]);
+}
+
 /* After a failed step the team continues, so that its threads keep meeting at the barrier; the outputs are undefined.
  * reports: this is the last group of the team's lanes, whose progress the exchange follows. */
 static void run_group(att_session *session, const att_segment *segment, int group, int parts, int team, int part,
@@ -153,8 +198,7 @@ static void run_group(att_session *session, const att_segment *segment, int grou
             continue;
         if (!is_stopped(session, team * parts + part))
             att_session_step(session, program, step, team, part, row, lane);
-        if (parts > 1)
-            att_barrier_wait(&session->teams[team].barrier);
+        meet_team(session, parts, team);
         if (reports && part == 0 && step->completed > completed) {
             completed = step->completed;
             att_exchange_progress(session->exchange, segment, team, completed);
@@ -180,14 +224,15 @@ static void run_lane(att_session *session, const att_segment *segment, int lane,
     int size;
     if (part == 0)
         clear_lane(session, segment, lane);
-    if (plan->parts > 1 && segment->sum_count > 0)
-        att_barrier_wait(&session->teams[team].barrier);
+    if (segment->sum_count > 0)
+        meet_team(session, segment->parts, team);
     for (int i = 0; (size = att_session_group((int)(end - begin), segment->group, i, &row)) > 0; i++) {
         const int64_t first = begin + row - session->batch.first_row;
         const bool is_first = segment == plan->segments;
         if (is_first && att_remembered_give(session, first, size, part == 0))
             continue;
-        run_group(session, segment, size, plan->parts, team, part, first, lane, is_last && begin + row + size == end);
+        run_group(session, segment, size, segment->parts, team, part, first, lane,
+                  is_last && begin + row + size == end);
         if (is_first && part == 0)
             att_remembered_take(session, first, size);
     }
@@ -204,10 +249,11 @@ static int completed_by_lanes(const att_segment *segment)
 static void run_lanes(att_session *session, const att_segment *segment, int thread)
 {
     const att_plan *plan = session->plan;
-    int team = thread / plan->parts, part = thread % plan->parts, end = plan->first_lane + plan->local_lanes;
+    int team = thread / segment->parts, part = thread % segment->parts, teams = att_segment_teams(plan, segment);
+    int end = plan->first_lane + plan->local_lanes;
     bool reports = session->exchange && segment->sum_count > 0;
-    for (int lane = plan->first_lane + team; lane < end; lane += plan->teams)
-        run_lane(session, segment, lane, team, part, reports && lane + plan->teams >= end);
+    for (int lane = plan->first_lane + team; lane < end; lane += teams)
+        run_lane(session, segment, lane, team, part, reports && lane + teams >= end);
     if (reports && part == 0)
         att_exchange_progress(session->exchange, segment, team, completed_by_lanes(segment));
 }
@@ -261,8 +307,8 @@ static void finish_segment(att_session *session, const att_segment *segment, int
         att_barrier_wait(&session->all_threads);
     }
     run_reductions(session, segment, thread);
-    if (session->exchange && segment->sum_count > 0 && thread % session->plan->parts == 0)
-        att_exchange_progress(session->exchange, segment, thread / session->plan->parts, segment->sum_count);
+    if (session->exchange && segment->sum_count > 0 && thread % segment->parts == 0)
+        att_exchange_progress(session->exchange, segment, thread / segment->parts, segment->sum_count);
 }
 
 static void begin_segment(att_session *session, const att_segment *segment)
@@ -271,20 +317,29 @@ static void begin_segment(att_session *session, const att_segment *segment)
         att_exchange_begin(session->exchange, segment);
 }
 
+/* Packs use the memory of the segment before, which all threads have left. */
+static void enter_segment(att_session *session, const att_segment *segment, int thread)
+{
+    const bool is_first = segment == session->plan->segments;
+    att_session_pack(session, segment, thread, att_plan_threads(session->plan));
+    if (!is_first && thread == 0)
+        begin_segment(session, segment);
+    if (!is_first || segment->pack_count > 0)
+        att_barrier_wait(&session->all_threads);
+}
+
 static void train_thread(void *user, int thread)
 {
     att_session *session = user;
     const att_plan *plan = session->plan;
     for (int i = 0; i < plan->segment_count; i++) {
         const att_segment *segment = &plan->segments[i];
-        if (i > 0) {
-            if (thread == 0)
-                begin_segment(session, segment);
-            att_barrier_wait(&session->all_threads);
-        }
+        enter_segment(session, segment, thread);
         run_lanes(session, segment, thread);
         if (segment->reduction_count > 0 || segment->sum_count > 0)
             finish_segment(session, segment, thread);
+        if (i + 1 < plan->segment_count)
+            att_barrier_wait(&session->all_threads);
     }
 }
 
@@ -308,7 +363,7 @@ static void infer_leftover(att_session *session, int thread)
         return;
     }
     /* Split samples use the first team's memory: wait until its thread has finished its own group. */
-    att_barrier_wait(&session->teams[0].barrier);
+    att_barrier_wait(&session->all_threads);
     for (int row = count - leftover; row < count; row++)
         run_group(session, body, 1, teams, 0, thread, row, 0, false);
 }
@@ -334,21 +389,6 @@ static void infer_thread(void *user, int thread)
 
 /* --- steps that run once ----------------------------------------------------------------------------------------- */
 
-static void run_pack(att_session *session, const att_pack *pack, int thread)
-{
-    void **in = att_runner_operands(&session->runner, thread);
-    for (int j = 0; j < pack->unit->problem.in_count; j++)
-        in[j] = att_is_shared(&pack->in[j]) ? resolve(session, &pack->in[j], 0, 0, 0) : NULL;
-    if (session->memory->enter)
-        session->memory->enter();
-    att_status status = pack->unit->kernel->pack(&pack->unit->problem, pack->unit->prepared.state,
-                                                 (const void *const *)in, session->packed + pack->offset);
-    if (session->memory->leave)
-        session->memory->leave();
-    if (status != ATT_OK)
-        att_runner_fail(&session->runner, status);
-}
-
 void att_session_once(att_session *session, const att_step *step, int thread)
 {
     const att_plan *plan = session->plan;
@@ -356,11 +396,11 @@ void att_session_once(att_session *session, const att_step *step, int thread)
     const att_pack *pack = step->packed < 0 ? NULL : &plan->packs.items[step->packed];
     if (pack)
         run_pack(session, pack, thread);
-    void **operands = resolve_operands(session, step, thread, 0, 0, 0);
+    void **operands = resolve_operands(session, step, thread, NULL, 0, 0);
     att_call call = {.problem = &unit->problem,
                      .in = (const void *const *)operands,
                      .out = operands + unit->problem.in_count,
-                     .packed = pack ? session->packed + pack->offset : NULL,
+                     .packed = pack ? packed_at(session, pack) : NULL,
                      .state = unit->prepared.state,
                      .scratch = session->scratch ? session->scratch + (size_t)thread * plan->scratch_bytes : NULL,
                      .parts = 1,
@@ -369,15 +409,10 @@ void att_session_once(att_session *session, const att_step *step, int thread)
     att_runner_call(&session->runner, unit, &call, thread);
 }
 
-static int once_threads(const att_session *session)
-{
-    return session->plan->teams * session->plan->parts;
-}
-
 static void run_once(att_session *session, const att_once_steps *once, int thread)
 {
     for (int i = 0; i < once->count; i++)
-        if (once->chains[i] % once_threads(session) == thread)
+        if (once->chains[i] % att_plan_threads(session->plan) == thread)
             att_session_once(session, &once->steps[i], thread);
 }
 
@@ -391,9 +426,9 @@ static void pack_thread(void *user, int thread)
 {
     att_session *session = user;
     const att_plan *plan = session->plan;
-    for (int i = thread; i < plan->packs.count; i += once_threads(session)) {
+    for (int i = thread; i < plan->packs.count; i += att_plan_threads(session->plan)) {
         const att_pack *pack = &plan->packs.items[i];
-        if (pack->once)
+        if (pack->once || pack->segment >= 0)
             continue;
         run_pack(session, pack, thread);
         att_session_give_back(session, pack);
@@ -428,10 +463,10 @@ static void run_prologue(att_session *session)
     if (is_done || status != ATT_OK)
         return;
     if (plan->prologue.count > 0)
-        att_threads_run(session->context, once_threads(session), derive_thread, session);
+        att_threads_run(session->context, att_plan_threads(session->plan), derive_thread, session);
     att_session_begin_give_back(session);
     if (plan->packs.count > 0)
-        att_threads_run(session->context, once_threads(session), pack_thread, session);
+        att_threads_run(session->context, att_plan_threads(session->plan), pack_thread, session);
     att_session_give_back(session, NULL);
     if (atomic_load(&session->runner.status) == ATT_OK)
         session->packed_version = version;
@@ -460,12 +495,12 @@ static void run_body(att_session *session)
         session->memory->clear(session->totals, plan->total_bytes);
     if (!single)
         begin_segment(session, &plan->segments[0]);
-    att_threads_run(session->context, plan->teams * plan->parts, single ? infer_thread : train_thread, session);
+    att_threads_run(session->context, att_plan_threads(plan), single ? infer_thread : train_thread, session);
     att_status exchanged = session->exchange ? att_exchange_finish(session->exchange) : ATT_OK;
     if (exchanged != ATT_OK)
         att_runner_fail(&session->runner, exchanged);
     if (plan->epilogue.count > 0)
-        att_threads_run(session->context, once_threads(session), epilogue_thread, session);
+        att_threads_run(session->context, att_plan_threads(session->plan), epilogue_thread, session);
 }
 
 att_status att_session_body(att_session *session)
@@ -476,8 +511,7 @@ att_status att_session_body(att_session *session)
     take_block(session);
     stage_inputs(session);
     run_prologue(session);
-    att_barrier_init(&session->all_threads, plan->teams * plan->parts);
-    att_barrier_init(&session->teams[0].barrier, is_single(plan) ? plan->teams : plan->parts);
+    att_barrier_init(&session->all_threads, att_plan_threads(plan));
     att_session_repeat(session, run_body);
     att_runner_wait(&session->runner);
     return (att_status)atomic_load(&session->runner.status);

@@ -34,12 +34,11 @@ static void *reserve_host(att_session *session, size_t count, size_t size, att_s
 static void reserve_teams(att_session *session, att_status *status)
 {
     const att_plan *plan = session->plan;
-    session->arena_bytes = att_plan_describe(plan).arena_bytes + 64;
-    session->teams = reserve_host(session, (size_t)plan->teams, sizeof *session->teams, status);
-    for (int i = 0; i < plan->teams && *status == ATT_OK; i++) {
-        session->teams[i].arena = reserve(session, session->arena_bytes, status);
-        att_barrier_init(&session->teams[i].barrier, plan->parts);
-    }
+    session->room_bytes = att_room_bytes(att_plan_room(plan));
+    session->room = reserve(session, session->room_bytes, status);
+    session->barriers = reserve_host(session, (size_t)plan->teams, sizeof *session->barriers, status);
+    for (int i = 0; i < plan->teams && *status == ATT_OK; i++)
+        att_barrier_init(&session->barriers[i], plan->parts);
 }
 
 static size_t kept_bytes(const att_plan *plan, int max_batch)
@@ -59,9 +58,15 @@ static int most_rows(const att_plan *plan, int max_batch)
     return max_batch / processes + (max_batch % processes > 0);
 }
 
+/* While spare lanes travel to other processes, the next segment runs. */
+static size_t own_spare_bytes(const att_plan *plan)
+{
+    return att_comm_size(plan->comm) > 1 ? plan->spare_bytes : 0;
+}
+
 static size_t reduction_scratch(const att_plan *plan)
 {
-    return plan->scratch_bytes * (size_t)(plan->teams * plan->parts);
+    return plan->scratch_bytes * (size_t)att_plan_threads(plan);
 }
 
 static void reserve_shared(att_session *session, att_status *status)
@@ -140,17 +145,15 @@ static size_t port_bytes(const att_port *ports, int count, int max_batch)
 size_t att_session_parts(const att_plan *plan, int max_batch, att_memory_part parts[ATT_SESSION_PARTS])
 {
     int rows = most_rows(plan, max_batch);
-    att_plan_facts facts = att_plan_describe(plan);
+    const att_room room = att_plan_room(plan);
     const att_memory_part own[] = {
-        [ATT_SESSION_LAYERS] = {"values between layers",
-                                att_size_sum(att_size_product((size_t)plan->teams, facts.arena_bytes),
-                                             reduction_scratch(plan))},
+        [ATT_SESSION_LAYERS] = {"values between layers", att_size_sum(room.arenas, reduction_scratch(plan))},
         [ATT_SESSION_KEPT] = {"values kept for the batch",
                               att_size_sum(kept_bytes(plan, rows),
                                            att_size_sum(plan->batch_bytes, gathered_bytes(plan, max_batch)))},
-        [ATT_SESSION_LANES] = {"gradients of other lanes", facts.gradient_bytes},
+        [ATT_SESSION_LANES] = {"gradients of other lanes", room.lanes + own_spare_bytes(plan)},
         [ATT_SESSION_PACKED] = {"packed and derived weights",
-                                att_size_sum(facts.packed_bytes, plan->derived_bytes + plan->total_bytes)},
+                                att_size_sum(room.packs + plan->packed_bytes, plan->derived_bytes + plan->total_bytes)},
         [ATT_SESSION_OUTPUTS] = {"outputs", port_bytes(plan->outputs, plan->output_count, max_batch)},
         [ATT_SESSION_INPUTS] = {
             "inputs", plan->units.backend->memory->host ? 0 : port_bytes(plan->inputs, plan->input_count, rows)}};
@@ -238,7 +241,7 @@ static att_status reserve_all(att_session *session)
     reserve_teams(session, &status);
     reserve_shared(session, &status);
     reserve_ports(session, &status);
-    session->spare = reserve(session, plan->spare_bytes, &status);
+    session->spare = own_spare_bytes(plan) > 0 ? reserve(session, own_spare_bytes(plan), &status) : session->room;
     session->packed = reserve(session, plan->packed_bytes, &status);
     session->derived = reserve(session, plan->derived_bytes, &status);
     session->totals = reserve(session, plan->total_bytes, &status);
@@ -306,9 +309,8 @@ void att_session_destroy(att_session **out)
     att_exchange_destroy(&session->exchange);
     att_recorded_release(session);
     att_remembered_destroy(session);
-    for (int i = 0; session->teams && i < plan->teams; i++)
-        release(session, session->teams[i].arena, session->arena_bytes);
-    att_free(session->context, session->teams);
+    release(session, session->room, session->room_bytes);
+    att_free(session->context, session->barriers);
     release(session, session->store, kept_bytes(plan, session->max_rows));
     release(session, session->gathered, gathered_bytes(plan, session->max_batch));
     release(session, session->batch_values, plan->batch_bytes);
@@ -323,7 +325,8 @@ void att_session_destroy(att_session **out)
     att_free(session->context, session->sums);
     release(session, session->derived, plan->derived_bytes);
     release(session, session->totals, plan->total_bytes);
-    release(session, session->spare, plan->spare_bytes);
+    if (own_spare_bytes(plan) > 0)
+        release(session, session->spare, own_spare_bytes(plan));
     release(session, session->packed, plan->packed_bytes);
     att_runner_release(&session->runner);
     att_free(session->context, session);

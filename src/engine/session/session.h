@@ -16,11 +16,6 @@ typedef struct att_body_batch {
     att_run run;
 } att_body_batch;
 
-typedef struct att_team {
-    char *arena; /* the program's arena, then scratch for each part */
-    att_barrier barrier;
-} att_team;
-
 typedef struct att_exchange att_exchange;
 typedef struct att_remembered att_remembered;
 
@@ -59,9 +54,10 @@ struct att_session {
     struct att_session_block *block; /* memory shared with other sessions; NULL: none */
     size_t block_used;               /* bytes of it */
     int max_batch, max_rows;         /* samples of all processes; of this one */
-    att_team *teams;
-    size_t arena_bytes;
-    char *packed;
+    char *room;                      /* the memory of segments (att_room) */
+    size_t room_bytes;
+    att_barrier *barriers;   /* where the threads of a team meet, if it does not have all threads */
+    char *packed;            /* packs that do not belong to a segment */
     int *packs_of;           /* by parameter of the plan: packs that read it, if the body reads it in no other way */
     uint64_t packed_version; /* version of the weights that the prologue has read, plus 1; 0: it has not run */
     char *store;             /* values that are kept for the batch, for the largest batch */
@@ -150,9 +146,13 @@ ATT_FOR_LAB size_t att_session_given_back(const att_session *session);
 /* Writes the plan's constants to the session's derived values. */
 void att_session_upload(att_session *session);
 
+/* The arena of a team that runs the program. */
+char *att_session_arena(const att_session *session, const att_program *program, int team);
 /* Runs one step for the group whose first sample is row `row` of the batch. A failure is stored in the runner. */
 void att_session_step(att_session *session, const att_program *program, const att_step *step, int team, int part,
                       int64_t row, int lane);
+/* Computes this thread's share of the segment's packs; `threads` threads call it. */
+void att_session_pack(att_session *session, const att_segment *segment, int thread, int threads);
 /* Runs a step of the prologue or epilogue. First computes the pack that the step reads, if any. */
 void att_session_once(att_session *session, const att_step *step, int thread);
 /* Runs one thread's part of a reduction over the batch. */
