@@ -61,7 +61,7 @@ for name in deit-{ti,s,b} cb-vit-{ti,s,b}; do
         setting "out/$name" "$line"
     done
 done
-for name in upernet-{vit-b,swin-t,beit-b} upernet-cb-vit-{ti,s,b}; do
+for name in upernet-{vit-b,swin-t,beit-b} upernet-cb-vit; do
     for line in 'opt: adamw' 'sched: poly' 'poly_power: 1' 'min_lr: 0' 'train_crop_mode: rsc' 'cat_max_ratio: 0.75' \
         'photometric_distortion: true' 'pixel_mean: all'; do
         setting "out/$name" "$line"
@@ -78,8 +78,8 @@ for name in step-resnet{164,50}; do
         setting "out/$name" "$line"
     done
 done
-setting out/upernet-cb-vit-s 'lr: 6e-05'
-setting out/upernet-cb-vit-s 'head: uper'
+setting out/upernet-cb-vit 'lr: 6e-05'
+setting out/upernet-cb-vit 'head: uper'
 setting out/upernet-vit-b 'neck: multi_level'
 setting out/upernet-beit-b 'layer_decay: 0.9'
 setting out/upernet-resnet50 'poly_power: 0.9'

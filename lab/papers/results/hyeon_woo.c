@@ -192,7 +192,7 @@ static const att_result results[] = {
           "updates of 320 x 240 pixels, 3 seeds",
           "streets",
           "about 1,300 hours of two cores for each network at full scale, at 0.14 images/s of ViT-S: "
-          "recipes/upernet-cb-vit-s.yaml"},
+          "recipes/upernet-cb-vit.yaml"},
      ATT_CRITERIA(streets)},
     {.info = {"hyeon-woo-table8", PAPER, "Table 8", "CB and CB_S make the network more robust.", CIFAR, "context",
               NULL},
