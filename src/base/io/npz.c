@@ -4,6 +4,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include <attscope/npz.h>
+
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/text.h"
@@ -28,7 +30,7 @@ size_t att_npy_header(const char *type, att_shape shape, char header[ATT_NPY_HEA
 
 /* --- the archive -------------------------------------------------------------------------------------------------- */
 
-enum { NAME = 120, LOCAL_BYTES = 30, ENTRY_BYTES = 46, END_BYTES = 22 };
+enum { MOST_ARRAYS = 65535, MOST_NAME = 200, NAME = MOST_NAME + 8, LOCAL_BYTES = 30, ENTRY_BYTES = 46, END_BYTES = 22 };
 
 typedef struct entry {
     char name[NAME];
@@ -188,4 +190,54 @@ void att_npz_abort(att_npz **npz)
         return;
     att_file_writer_abort(&(*npz)->file);
     release(npz);
+}
+
+/* --- whole files -------------------------------------------------------------------------------------------------- */
+
+static size_t element_bytes(const char *type)
+{
+    static const struct {
+        const char *name;
+        size_t bytes;
+    } types[] = {{"<f8", 8}, {"<f4", 4}, {"<i8", 8}, {"<i4", 4}, {"|u1", 1}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].name, type) == 0)
+            return types[i].bytes;
+    return 0;
+}
+
+static size_t bytes_of(const att_npz_array *array)
+{
+    return att_size_product((size_t)att_shape_count(array->shape), element_bytes(array->type));
+}
+
+static att_status check(att_context *context, const att_npz_array *arrays, int count, const char *path)
+{
+    size_t bytes = 0;
+    if (count < 0 || count > MOST_ARRAYS)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: an .npz file holds at most %d arrays", path, MOST_ARRAYS);
+    for (int i = 0; i < count; i++) {
+        const char *name = arrays[i].name, *type = arrays[i].type;
+        if (!*name || strlen(name) > MOST_NAME || strchr(name, '/') || element_bytes(type) == 0)
+            return att_fail(context, ATT_ERR_ARGUMENT, "the array \"%.64s\" of type \"%.8s\" cannot be written as .npz",
+                            name, type);
+        bytes = att_size_sum(bytes, att_size_sum(bytes_of(&arrays[i]), 2 * ATT_NPY_HEADER));
+    }
+    return bytes > INT32_MAX ? att_fail(context, ATT_ERR_ARGUMENT, "%s: the arrays have more than 2 GiB", path)
+                             : ATT_OK;
+}
+
+att_status att_npz_write(att_context *context, const att_npz_array *arrays, int count, const char *path)
+{
+    att_npz *npz;
+    ATT_TRY(check(context, arrays, count, path));
+    ATT_TRY(att_npz_open(context, path, &npz));
+    att_status status = ATT_OK;
+    for (int i = 0; i < count && status == ATT_OK; i++)
+        status =
+            att_npz_add(npz, arrays[i].name, arrays[i].type, arrays[i].shape, arrays[i].data, bytes_of(&arrays[i]));
+    if (status == ATT_OK)
+        return att_npz_commit(&npz);
+    att_npz_abort(&npz);
+    return status;
 }
