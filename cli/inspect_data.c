@@ -306,7 +306,8 @@ bool cli_is_data(const cli_app *cli, const char *path)
 {
     char found[CLI_PATH];
     return cli_is_collection(path) &&
-           !(cli_is_folder(path) && att_network_find_file(cli->context, path, found, sizeof found) == ATT_OK);
+           !(cli_is_folder(path) &&
+             att_network_find_file(cli->context, path, found, sizeof found) != ATT_ERR_NOT_FOUND);
 }
 
 int cli_inspect_data(cli_app *cli, const char *path, const char *json)

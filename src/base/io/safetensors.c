@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/core/error.h"
-#include "base/io/image_codec.h"
 #include "base/io/json.h"
+#include "base/io/other_file.h"
 #include "base/io/tensors.h"
 
 enum { MOST_ENTRY = 1 << 16 };
@@ -30,18 +30,17 @@ static uint64_t read_u64(const uint8_t *bytes)
     return value;
 }
 
-/* Says what a file is that begins with no length of a header, as far as these bytes tell. */
-static att_status fail_other_file(att_context *context, const char *path, const uint8_t *begin)
+/* Says what a file is that begins with no length of a header, if that can be told. */
+static att_status fail_other_file(const reading *r, uint64_t size)
 {
-    const char *image = att_image_format_of(begin, ATT_SAFETENSORS_LENGTH_BYTES);
-    bool text = true;
-    for (int i = 0; i < ATT_SAFETENSORS_LENGTH_BYTES; i++)
-        text = text && ((begin[i] >= ' ' && begin[i] < 0x7f) || (begin[i] >= '\t' && begin[i] <= '\r'));
-    if (image || text)
-        return att_fail(context, ATT_ERR_FORMAT,
-                        "%s: expected a safetensors file or a PyTorch checkpoint, but it seems to be %s%s", path,
-                        image ? "an image: " : "text", image ? image : "");
-    return att_fail(context, ATT_ERR_FORMAT,
+    const char *path = r->file->path;
+    uint8_t begin[ATT_OTHER_FILE_BYTES];
+    char is[ATT_OTHER_FILE_TEXT];
+    const size_t count = size < sizeof begin ? (size_t)size : sizeof begin;
+    ATT_TRY(att_file_reader_read(r->file->reader, 0, begin, count));
+    if (att_other_file(path, begin, count, is))
+        return att_tensors_refuse_other(r->file, is);
+    return att_fail(r->file->context, ATT_ERR_FORMAT,
                     "%s: neither a safetensors file nor a PyTorch checkpoint, or damaged: its first 8 bytes would "
                     "announce a header of more than %d bytes",
                     path, (int)ATT_SAFETENSORS_MAX_HEADER);
@@ -61,7 +60,7 @@ static att_status find_header(reading *r)
     ATT_TRY(att_file_reader_read(r->file->reader, 0, length, sizeof length));
     uint64_t announced = read_u64(length), rest = size - sizeof length;
     if (announced > ATT_SAFETENSORS_MAX_HEADER)
-        return fail_other_file(context, path, length);
+        return fail_other_file(r, size);
     if (announced > rest)
         return att_fail(context, ATT_ERR_FORMAT,
                         "%s: truncated: a header of %" PRIu64 " bytes is announced, %" PRIu64 " bytes follow", path,

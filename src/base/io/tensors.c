@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/error.h"
+#include "base/io/other_file.h"
 #include "base/io/safetensors.h"
 
 struct att_tensors_name {
@@ -16,7 +17,7 @@ struct att_tensors_name {
 
 /* The first bytes of a file, from which its kind is detected. */
 typedef struct beginning {
-    uint8_t bytes[32];
+    uint8_t bytes[ATT_OTHER_FILE_BYTES];
     size_t size;
 } beginning;
 
@@ -46,13 +47,6 @@ static bool is_pickle(const beginning *first)
 {
     return first->size >= 2 && first->bytes[0] == 0x80 && first->bytes[1] >= 2 && first->bytes[1] <= 5 &&
            !begins_header(first);
-}
-
-/* Returns whether the file stands for another one in a repository that was cloned without Git LFS. */
-static bool is_pointer(const beginning *first)
-{
-    static const char begin[] = "version https://git-lfs";
-    return first->size >= strlen(begin) && memcmp(first->bytes, begin, strlen(begin)) == 0;
 }
 
 /* Returns whether the file is an index of several files, which is JSON. As a safetensors header's length its first
@@ -140,6 +134,22 @@ static att_status normalize_names(att_tensors *file)
     return status == ATT_OK && failed ? att_fail_memory(file->context, 256, file->path) : status;
 }
 
+att_status att_tensors_refuse_other(const att_tensors *file, const char *is)
+{
+    return att_fail(file->context, ATT_ERR_FORMAT,
+                    "%s: expected a safetensors file or a PyTorch checkpoint, but it seems to be %s", file->path, is);
+}
+
+static att_status refuse_torch(const att_tensors *file, const beginning *first)
+{
+    char is[ATT_OTHER_FILE_TEXT];
+    if (att_other_file(file->path, first->bytes, first->size, is))
+        return att_tensors_refuse_other(file, is);
+    return att_fail(file->context, ATT_ERR_FORMAT,
+                    "%s: not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them",
+                    file->path);
+}
+
 /* Readers of PyTorch's files normalize names themselves, because averaged weights have a prefix of their own. */
 static att_status read_file(att_tensors *file, const beginning *first)
 {
@@ -147,19 +157,12 @@ static att_status read_file(att_tensors *file, const beginning *first)
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: an empty file; expected weights, as safetensors or as torch.save() writes them",
                         file->path);
-    if (is_pointer(first))
-        return att_fail(file->context, ATT_ERR_FORMAT,
-                        "%s: a pointer of Git LFS in place of the weights; fetch these by running git lfs pull in its "
-                        "folder",
-                        file->path);
     if (is_zip(first))
         return att_tensors_read_torch_zip(file);
     if (is_pickle(first))
         return att_tensors_read_torch_pickles(file);
     if (is_named_torch(file->path) && !begins_header(first))
-        return att_fail(file->context, ATT_ERR_FORMAT,
-                        "%s: not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them",
-                        file->path);
+        return refuse_torch(file, first);
     ATT_TRY(att_tensors_read_safetensors(file));
     return file->is_shard ? ATT_OK : normalize_names(file);
 }

@@ -52,6 +52,8 @@ att_status att_tensors_read_torch_pickles(att_tensors *file);
 att_status att_tensors_read_index(att_tensors *file);
 /* For an open file that an index names: safetensors, a zip archive or pickles. */
 att_status att_tensors_read_shard(att_tensors *shard);
+/* Fails for a file of another kind (ERR_FORMAT). is: from att_other_file(), or words like these. */
+att_status att_tensors_refuse_other(const att_tensors *file, const char *is);
 
 /* Opens the beginning of a safetensors file, with its header, as if it were the whole file of `size` bytes at `path`;
  * the file `part` has it. Names, types, shapes and metadata can be read, the tensors' elements cannot. Otherwise as

@@ -253,6 +253,25 @@ static att_status check_single(const archive *a)
     return ATT_OK;
 }
 
+/* Refuses archives of other programs, known by the endings of their files' names. */
+static att_status check_other(const archive *a)
+{
+    static const struct {
+        const char *ending, *is;
+    } others[] = {{".h5", "Keras' archive; in the program that made it, save the weights as safetensors"},
+                  {".npy", "an archive of NumPy (.npz)"},
+                  {".safetensors", "an archive of other files; unpack it"}};
+    for (size_t i = 0; i < a->count; i++) {
+        const att_pickle_text name = a->records[i].name;
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+            const size_t end = strlen(others[k].ending);
+            if (name.length >= end && memcmp(name.bytes + name.length - end, others[k].ending, end) == 0)
+                return att_tensors_refuse_other(a->file, others[k].is);
+        }
+    }
+    return ATT_OK;
+}
+
 static att_status check_kind(const archive *a)
 {
     static const char little[] = "little";
@@ -261,6 +280,8 @@ static att_status check_kind(const archive *a)
         return att_fail(a->file->context, ATT_ERR_UNSUPPORTED,
                         "%s: a TorchScript program; attscope runs no code (in Python: save the state_dict)",
                         a->file->path);
+    if (!find_file(a, "data.pkl"))
+        ATT_TRY(check_other(a));
     ATT_TRY(check_single(a));
     const record *data = find_file(a, "data.pkl");
     if (!data)

@@ -30,6 +30,12 @@ static att_status find_in(att_context *context, const char *folder, char *path, 
             return ATT_OK;
         ATT_TRY(check_link(context, path));
     }
+    ATT_TRY(att_path_join(context, folder, "data.pkl", path, size));
+    if (stat(path, &found) == 0)
+        return att_fail(context, ATT_ERR_FORMAT,
+                        "%s is the content of a PyTorch checkpoint that was unpacked; pack it again, without "
+                        "compression: zip -0 -r weights.pth FOLDER",
+                        folder);
     return att_fail(context, ATT_ERR_NOT_FOUND,
                     "%s is a folder without weights; expected model_best.safetensors, last.safetensors, "
                     "model.safetensors or pytorch_model.bin in it, or the index of one of the latter",

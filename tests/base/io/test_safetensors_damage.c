@@ -79,7 +79,7 @@ SCRATCH_TEST(impossible_header_lengths_are_refused)
     scratch_write(self, "# A title", 9);
     refuse(self, ATT_ERR_FORMAT, "expected a safetensors file or a PyTorch checkpoint, but it seems to be text");
     scratch_write(self, "version https://git-lfs.github.com/spec/v1", 42);
-    refuse(self, ATT_ERR_FORMAT, ": a pointer of Git LFS in place of the weights; fetch these by running git lfs pull");
+    refuse(self, ATT_ERR_FORMAT, "a pointer of Git LFS in place of the weights; fetch these by running git lfs pull");
     memcpy(bytes, "\xFF\xD8\xFF\xE0\0\x10JF", 8);
     scratch_write(self, bytes, size);
     refuse(self, ATT_ERR_FORMAT, "but it seems to be an image: JPEG");

@@ -457,6 +457,11 @@ SCRATCH_TEST(only_whole_uncompressed_archives_are_read)
         {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "a TorchScript program"},
         {{data}, 1, ATT_ERR_FORMAT, "a storage that is missing"},
         {{numbers}, 1, ATT_ERR_FORMAT, "it has no data.pkl"},
+        {{{"config.json", "{}", 2, 0, 0, 0, 0, 0}, {"model.weights.h5", "", 0, 0, 0, 0, 0, 0}},
+         2,
+         ATT_ERR_FORMAT,
+         "seems to be Keras' archive"},
+        {{{"a/x.npy", "", 0, 0, 0, 0, 0, 0}, {"b/y.npy", "", 0, 0, 0, 0, 0, 0}}, 2, ATT_ERR_FORMAT, "NumPy (.npz)"},
         {{{"", "", 0, 0, 0, 0, 0, 0}}, 1, ATT_ERR_FORMAT, "it has no data.pkl"}, /* a local header and no more */
         {{{"a/x", "", 0, 0, 0, 0, 0, 0}, {"b/data.pkl", "N.", 2, 0, 0, 0, 0, 0}},
          2,
@@ -615,18 +620,40 @@ SCRATCH_TEST(a_pickle_of_more_than_1_gib_is_refused)
 
 /* --- files that are not checkpoints ------------------------------------------------------------------------------- */
 
-SCRATCH_TEST(files_that_are_no_checkpoints_are_refused)
+/* Writes a file beside the scratch file, whose name ends in `ending`, and expects that it is refused. */
+static void refuse_other(scratch *self, const char *ending, const char *text, size_t size, const char *is)
 {
     char path[4096];
+    att_tensors *file = NULL;
+    snprintf(path, sizeof path, "%s%s", self->path, ending);
+    FILE *out = fopen(path, "w");
+    assert_true(out && fwrite(text, 1, size, out) == size && fclose(out) == 0);
+    assert_fails(self->context, att_tensors_open(self->context, path, &file), ATT_ERR_FORMAT, is);
+    unlink(path);
+}
+
+#define OTHER(ending, text, is) refuse_other(self, ending, text, sizeof text - 1, is)
+
+SCRATCH_TEST(files_that_are_no_checkpoints_are_refused)
+{
     scratch_write(self, "", 0);
     refused(self, ATT_ERR_FORMAT, "an empty file; expected weights, as safetensors or as torch.save() writes them");
-    snprintf(path, sizeof path, "%s.pth", self->path);
-    FILE *out = fopen(path, "w");
-    assert_true(out && fputs("<html>not found</html>", out) >= 0 && fclose(out) == 0);
-    att_tensors *file = NULL;
-    assert_fails(self->context, att_tensors_open(self->context, path, &file), ATT_ERR_FORMAT,
-                 "not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them");
-    unlink(path);
+    OTHER(".pth", "\1\2\3\4\5\6\7\1 noise",
+          "not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them");
+    static const char *const endings[] = {"", ".pth", ".safetensors"};
+    for (int i = 0; i < 3; i++) {
+        OTHER(endings[i], "<!DOCTYPE html><html>", "seems to be an HTML page; download the file itself");
+        OTHER(endings[i], "<HTML>not found</HTML>", "seems to be an HTML page");
+        OTHER(endings[i], "\x89HDF\r\n\x1a\n0123456789", "seems to be HDF5, as Keras writes");
+        OTHER(endings[i], "GGUF\3\0\0\0\0\0\0\0", "seems to be GGUF, as llama.cpp reads");
+        OTHER(endings[i], "\x1c\0\0\0TFL3\0\0\0\0", "seems to be TensorFlow Lite");
+        OTHER(endings[i], "\x93NUMPY\1\0v\0{'descr'", "seems to be an array of NumPy");
+        OTHER(endings[i], "\x1f\x8b\x08\0\0\0\0\1\0\3", "seems to be a gzip archive; unpack it");
+        OTHER(endings[i], "\x08\x08\x12\x07pytorch\x1a", "seems to be ONNX; open the PyTorch checkpoint");
+        OTHER(endings[i], "\x08\x07\x3a\xff\xff\xff\x7f\x0a", "seems to be ONNX");
+    }
+    OTHER(".onnx", "\x0a\x08\x12\x07pytorch\x1a", "seems to be ONNX");
+    OTHER(".MsgPack", "\x82\xa6params\x81\xa5", "seems to be MessagePack, as Flax writes");
 }
 
 /* --- damage ------------------------------------------------------------------------------------------------------- */
