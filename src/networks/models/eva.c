@@ -34,7 +34,7 @@ static const att_option eva_options[] = {
     {"mlp_ratio", .kind = ATT_OPTION_REAL, .value = "X", .help = "width of the MLP over that of a token", .low = 1e-3,
      .high = 64, EVA(mlp_ratio)},
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "what the head reads",
-     .choice = att_token_pool_name, EVA(global_pool)},
+     .choice = att_token_pool_name, .not_in_tensors = "the pooling", EVA(global_pool)},
     {"final_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm after the last block", EVA(final_norm)},
     {"fc_norm", .kind = ATT_OPTION_SWITCH, .help = "put that norm after the pooling", EVA(fc_norm)},
     {"class_token", .kind = ATT_OPTION_SWITCH, .help = "with or without a class token", EVA(class_token)},

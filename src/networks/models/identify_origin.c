@@ -61,6 +61,36 @@ static void append_sources(const att_identification *s, const att_option_values 
     }
 }
 
+/* Appends what the tensors do not show, and nothing but the name that the caller gives says. */
+static void append_assumed(const att_identification *s, const char *name, const att_option_values *options,
+                           const att_option_values *found, att_text *text)
+{
+    const att_option_table *table = s->variant.family->options;
+    const char *before = "; assumed, as in ";
+    for (int i = 0; i < table->count; i++) {
+        const att_option *option = &table->options[i];
+        char value[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
+        if (!option->not_in_tensors || att_options_find(found, option->key) || att_identify_provider(s, option->key) ||
+            att_option_format(option, options, value) == 0)
+            continue;
+        att_text_append(text, "%s%s%s%s %s", before, *before == ';' ? name : "", *before == ';' ? ": " : "",
+                        option->key, value[0]);
+        before = ", ";
+    }
+}
+
+/* Appends the size of images that follows from the number of positions. */
+static void append_square(const att_identification *s, const att_option_values *found, const att_option_values *own,
+                          att_text *text)
+{
+    att_preprocess images = {0}, named = {0};
+    att_options_size(found, &images);
+    att_options_size(own, &named);
+    if (images.height > 0 && !att_identify_provider(s, "img_size") &&
+        (images.height != named.height || images.width != named.width))
+        att_text_append(text, "; assumed: img_size %d, because the positions can form a square", images.height);
+}
+
 att_status att_identify_describe(const att_identification *s, const att_option_values *own,
                                  const att_option_values *found, att_identity *identity)
 {
@@ -78,6 +108,10 @@ att_status att_identify_describe(const att_identification *s, const att_option_v
     if (*att_tensors_origin(s->file))
         att_text_append(&brief, "; weights: %s", att_tensors_origin(s->file));
     att_text_append(&brief, "%s", notes);
+    if (s->name_from == att_from_caller && !s->is_described) {
+        append_assumed(s, identity->name, &identity->options, found, &brief);
+        append_square(s, found, own, &brief);
+    }
     bool failed = text.failed || brief.failed || s->notes.failed;
     if (!failed) {
         snprintf(identity->origin, sizeof identity->origin, "%s", text.data);

@@ -45,7 +45,7 @@ static const att_option vit_options[] = {
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "what the head reads: token (the class token), avg, max or avgmax (mean, maximum or the mean of both over "
              "the other tokens), map (attention of a learned query) or cls_avg (token and avg side by side)",
-     .choice = att_token_pool_name, VIT(global_pool)},
+     .choice = att_token_pool_name, .not_in_tensors = "the pooling", VIT(global_pool)},
     {"pool_include_prefix", .kind = ATT_OPTION_SWITCH, .help = "pooling reads class token and registers, too",
      .not_compared = true, VIT(pool_include_prefix)},
     {"final_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm after the last block", VIT(final_norm)},

@@ -116,7 +116,8 @@ SCRATCH_TEST(pytorchs_files_are_read)
     write_index(&other, "{\"weight_map\":{\"w\":\"3.bin\"}}");
     att_tensors *none = NULL;
     assert_fails(self->context, att_tensors_open(self->context, self->path, &none), ATT_ERR_FORMAT,
-                 "3.bin: not a PyTorch checkpoint"); /* an index of an index */
+                 "3.bin: expected a safetensors file or a PyTorch checkpoint, but it seems to be text"); /* an index of
+                                                                                                            an index */
 }
 
 SCRATCH_TEST(a_file_that_is_missing_or_damaged_is_named)

@@ -81,6 +81,27 @@ PLACE_TEST(dimensions_come_from_tensors)
     }
 }
 
+/* What only the name says, and whether it is there, is part of the line that every command prints. */
+PLACE_TEST(what_the_name_alone_says_is_called_assumed)
+{
+    att_option_values options = small(), flags = att_options_none();
+    att_identity identity;
+    att_options_set(&options, "embed_dim", 192), att_options_set(&options, "num_heads", 3);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", NULL, &identity));
+    says(identity.brief, "; assumed, as in vit_tiny_patch16_224: num_heads 3, global_pool token, act_layer gelu");
+    says(identity.brief, "; assumed: img_size 32, because the positions can form a square");
+    att_options_set(&flags, "num_heads", 6), att_options_set(&flags, "img_size", 32);
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &identity));
+    says(identity.brief, "; assumed, as in vit_tiny_patch16_224: global_pool token, act_layer gelu");
+    assert_null(strstr(identity.brief, "square"));
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"img_size\": 32, "
+                 "\"patch_size\": 8, \"depth\": 2}}");
+    CHECK(p->context, identify(p, NULL, NULL, &identity));
+    assert_null(strstr(identity.brief, "assumed"));
+}
+
 static void has_class_position(const place *p, const char *name, const att_option_values *flags, int expected)
 {
     att_identity identity;
@@ -215,7 +236,7 @@ PLACE_TEST(only_what_tensors_do_not_show_is_asked_for)
     att_option_values options = small();
     write_model(p, "beit_base_patch16_224", &options, false);
     refused(p, NULL, ATT_ERR_NOT_FOUND, "num_heads 2");
-    says(att_context_message(p->context), "name the nearest one and the activation");
+    says(att_context_message(p->context), "name the nearest one and the pooling and the activation");
 }
 
 /* As timm writes it for the hub. */

@@ -23,6 +23,11 @@ FIXTURE_TEST(a_file_a_folder_and_a_name_are_opened)
     path_to(f, "best", folder);
     assert_int_equal(mkdir(folder, 0777), 0);
     is_refused(f, folder, "is a folder without weights; expected model_best.safetensors, last.safetensors");
+    char pickle[200];
+    snprintf(pickle, sizeof pickle, "%s/data.pkl", folder);
+    assert_int_equal(link(path, pickle), 0);
+    is_refused(f, folder, "is the content of a PyTorch checkpoint that was unpacked; pack it again");
+    assert_int_equal(unlink(pickle), 0);
     char last[200], best[200], exported[200];
     snprintf(last, sizeof last, "%s/last.safetensors", folder);
     snprintf(best, sizeof best, "%s/model_best.safetensors", folder);
@@ -355,7 +360,9 @@ FIXTURE_TEST(planes_are_interleaved)
     assert_int_equal(att_network_run_planes(network, images, COUNT, HEIGHT, WIDTH, &answers), ATT_OK);
     assert_memory_equal(att_batch_field(&answers, "logits"), wanted, sizeof wanted);
     assert_int_equal(att_network_run_planes(network, images, 1, HEIGHT, WIDTH, &answers), ATT_OK);
-    assert_memory_equal(att_batch_field(&answers, "logits"), wanted, sizeof wanted[0]);
+    const float *alone = att_batch_field(&answers, "logits");
+    for (int c = 0; c < CLASSES; c++) /* the rounding of a product depends on its rows; measured: 3e-8 */
+        assert_true(fabsf(alone[c] - wanted[0][c]) <= 1e-6f);
     assert_int_equal(att_network_run_planes(network, images, 0, HEIGHT, WIDTH, &answers), ATT_ERR_ARGUMENT);
     assert_int_equal(att_network_run_planes(network, images, 1, -1, WIDTH, &answers), ATT_ERR_ARGUMENT);
     assert_int_equal(att_network_run_planes(network, NULL, 1, HEIGHT, WIDTH, &answers), ATT_ERR_ARGUMENT);
