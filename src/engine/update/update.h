@@ -10,7 +10,7 @@
 size_t att_update_bytes(const att_weights *weights, const att_update_options *options);
 
 /* Returns the rates that the parameter's declaration implies: lr 1; weight_decay 1 if `decay` is set, else 0. */
-att_parameter_rates att_parameter_rates_defaults(const att_parameter_info *parameter);
+ATT_FOR_LAB att_parameter_rates att_parameter_rates_defaults(const att_parameter_info *parameter);
 
 /* As att_session_profile() and its companions, for the kernels of reductions and updates. */
 ATT_FOR_LAB att_status att_update_profile(att_update *update, bool on);

@@ -180,7 +180,7 @@ SCRATCH_TEST(settings_are_compared_seed_by_seed)
     assert_int_equal(paired.count, 3);
     near(paired.mean, 4.0 / 3);
     near(paired.deviation, 1 / sqrt(3));
-    near(paired.high, 4.0 / 3 + att_student_quantile(2) / 3);
+    near(paired.high, 4.0 / 3 + att_student_quantile(2, 0.95) / 3);
     int nsi = att_sweep_figure_index(sweep, 0, "nsi", "layer1.0.add", "attention");
     paired = att_sweep_difference(sweep, 1, nsi, 0, nsi);
     assert_int_equal(paired.count, 2); /* seed 3 of b has no value */
