@@ -40,6 +40,10 @@ static const att_flag instrument_options[] = {
              "with \"only if named\", which multiply the cost of a run or show more detail; -NAME: without this one; "
              "only -NAME: all others",
      .choice = att_choose_instrument, .advisory = true, .empty = true, ATT_FLAG_AT(settings, options.with)},
+    {"budget", .kind = ATT_FLAG_REAL, .value = "SECONDS",
+     .help = "also measure the costly instruments of the four views (step size, convolution, rank, uniform), in the "
+             "order below, as far as this time is enough for them",
+     ATT_FLAG_AT(settings, options.budget), .low = 0, .high = 1e9},
     {"nodes", .kind = ATT_FLAG_TEXT, .value = "LIST", .start = "*",
      .help = "only nodes whose names match: names, which may contain * and ?, separated by commas, such as "
              "'blocks.*.attn' or 'blocks.1.*,blocks.2.*'",

@@ -6,7 +6,7 @@ cmake_minimum_required(VERSION 3.22)
 # A page is one line: its name, its HTML file, its scripts in order. The script dagre is the library for layouts of
 # graphs.
 set(ATT_PAGE_report page.html fragment data theme parts export chart collapse depth paths chains surfaces experiments
-    training rows tables differences trajectories histograms development reference maps classes heads ode main)
+    training rows tables views differences trajectories histograms development reference maps classes heads ode main)
 set(ATT_PAGE_start serve.html fragment data theme parts export rows start)
 set(ATT_PAGE_live serve.html fragment data theme parts export chart training development live)
 set(ATT_PAGE_explore serve.html data theme parts export maps classes answers boxes engine relevance explore)

@@ -54,6 +54,7 @@ function sections() {
   if (report.ode) return [odeSection()];
   return [
     overviewSection(),
+    hasViews() ? viewsSection() : null,
     settingGroups().length ? settingsSection() : null,
     differencesOf().length ? differenceSection() : null,
     runs.some((run) => run.maps) ? mapSection() : null,

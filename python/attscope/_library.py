@@ -196,7 +196,7 @@ att_evaluate_options = _struct(
 att_measuring_options = _struct(
     "att_measuring_options",
     """
-    text with_, nodes; int samples, maps; text map_images, raw, raw_arrays; int init_seed; text split, class_map;
+    text with_; double budget; text nodes; int samples, maps; text map_images, raw, raw_arrays; int init_seed; text split, class_map;
     bool coarse_labels; int reduce_zero_label, ignore_label; size_t cache_bytes; int batch_size, workers;
     bool skip_corrupt; address comm; text output, experiment; ProgressFn progress; address progress_user
     """,

@@ -639,6 +639,7 @@ class Network:
         *,
         labels: Sequence[int] | None = None,
         nodes: str | None = None,
+        budget: float = 0,
         samples: int = 0,
         maps: int = 0,
         split: str | None = None,
@@ -657,6 +658,8 @@ class Network:
         instruments: their names and options, such as `["entropy", "nsi:per=block"]`; None: all that apply, without
         `labels` those that need none.
         nodes: a pattern for the nodes to measure, such as "blocks.1*"; None: all.
+        budget: seconds for costly instruments of the four views (step size, convolution, rank, uniform), which are
+        measured as far as this time is enough for them; for paths.
         samples: also report the values of the first `samples` images.
         output, experiment: for paths, record the figures in the folder OUTPUT/EXPERIMENT, from which
         `attscope.report()` reads them, with the attention maps of the first `maps` images; None for `experiment`: named
@@ -677,6 +680,7 @@ class Network:
         if batch_size is None:
             batch_size = max(8, 4 * core.att_context_threads(self._context.pointer)) if from_files else BATCH
         options = _measuring_options(instruments, nodes, split, output, experiment)
+        options.budget = float(budget)
         options.samples, options.maps = whole("samples", samples, 0), whole("maps", maps, 0)
         options.batch_size, options.workers = whole("batch_size", batch_size, 1), whole("workers", workers, 0)
         options.skip_corrupt = truth("skip_corrupt", skip_corrupt)

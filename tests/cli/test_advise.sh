@@ -53,7 +53,7 @@ out_has 'a/vit-cb_s'
 
 # Fine-tunings that change nothing have no gain: the same scores, and no evidence.
 run 0 advise out/vit data --module cb --recipe quick.yaml --seeds 1,2 --candidates 1 --output a --set lr=1e-30
-grep -q '0 \[+*-*0, +*-*0\]  no evidence$' stdout || fail "$command_line: $(cat stdout)"
+grep -q ' +0.0000 \[0.0000, 0.0000\]  no evidence$' stdout || fail "$command_line: $(cat stdout)"
 grep -q 'cb:start=identity@after_mlp:' a/vit-cb/sweep.json || fail "cb does not start as the identity"
 
 # --- gates, ranked by zeta; steps that begin a stage have no candidate

@@ -31,6 +31,9 @@ extern "C" {
 /* The options are only read during the call. */
 typedef struct att_measuring_options {
     const char *with;  /* instruments, as in att_measure_create(); NULL: "all" */
+    double budget;     /* seconds: costly instruments that belong to a view of a network (att_instrument_info.view) and
+                          apply to it are measured, too, in the order of the list, as far as this time is enough for
+                          them. Each is timed on the first images, which is part of the time. 0: none of them */
     const char *nodes; /* patterns of names of nodes, separated by commas; '*' and '?' allowed; NULL: "*" */
     int samples;       /* also record the values of each of the first `samples` images: att_measure_keep_samples() */
 

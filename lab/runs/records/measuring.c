@@ -173,6 +173,7 @@ static att_status choose_labels(att_measuring *m)
 static att_status make_instruments(att_measuring *m)
 {
     ATT_TRY(choose_labels(m));
+    ATT_TRY(att_measuring_spend_budget(m));
     if (m->with.failed)
         return att_fail_memory(m->context, m->with.length, "a list of instruments");
     att_status status = att_network_observe(m->network, m->with.data, m->options->nodes, &m->measure);

@@ -54,6 +54,10 @@ att_status att_measuring_open_records(att_measuring *m);
 /* Closes the records. Removes the folder if it was made for this measurement and is empty. */
 void att_measuring_close_records(att_measuring *m);
 
+/* budget.c: appends costly instruments to m->with, as far as options->budget allows. Call it when the data set is open.
+ */
+att_status att_measuring_spend_budget(att_measuring *m);
+
 /* measured_records.c */
 att_status att_measuring_write_records(const att_measuring *m);
 /* Writes maps.safetensors if maps are requested. Otherwise logs a message if the folder has maps of other weights. */

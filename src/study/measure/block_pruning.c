@@ -432,6 +432,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_block_pruning = {
     .info = {.name = "block_pruning",
+             .view = "step size",
              .title = "Pruned blocks",
              .summary = "accuracy when the blocks with the lowest stiffness are skipped",
              .unit = "%; score and rank: 1",

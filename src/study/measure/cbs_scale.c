@@ -71,6 +71,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_cbs_scale = {
     .info = {.name = "cbs_scale",
+             .view = "uniform",
              .title = "Scale of context broadcasting",
              .summary = "size and spread of the learned scale of CB_S, x_i + scale (.) mean_j x_j, over channels",
              .unit = "1",

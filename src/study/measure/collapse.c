@@ -139,6 +139,7 @@ static const att_statistic_scale scales_f64[] = {
 
 const att_instrument att_instrument_collapse = {
     .info = {.name = "collapse",
+             .view = "rank",
              .title = "Rank collapse",
              .summary = "rank collapse: the rank residual with skips and MLPs switched off, without retraining",
              .unit = "1",

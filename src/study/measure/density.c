@@ -20,6 +20,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_density = {
     .info = {.name = "density",
+             .view = "uniform",
              .title = "Density of attention",
              .summary = "share of weights larger than eps / N; the weights of uniform attention are 1 / N",
              .unit = "share",

@@ -26,6 +26,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_distance = {
     .info = {.name = "distance",
+             .view = "convolution",
              .title = "Attention distance",
              .summary = "mean distance between a query and the tokens it attends to",
              .unit = "image sides",

@@ -21,6 +21,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_entropy = {
     .info = {.name = "entropy",
+             .view = "uniform",
              .title = "Attention entropy",
              .summary = "how evenly queries spread their attention",
              .unit = "nats",

@@ -81,6 +81,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_entropy_step = {
     .info = {.name = "entropy_step",
+             .view = "uniform",
              .title = "Entropy lost in a gradient step",
              .summary = "entropy that a row of attention loses in one gradient step on its scores",
              .unit = "nats",

@@ -124,17 +124,19 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_gate = {
     .info = {.name = "gate",
+             .view = "step size",
              .title = "Gates",
              .summary = "step sizes: the factors by which attention multiplies residual branches",
              .unit = "1",
              .formula = "over the channels (or pixels) of a sample's gate: mean, deviation, extremes, quantiles, "
                         "fractions below 1/2 and below 1; over blocks: rank correlation of the mean gate with zeta",
              .source = "definition of the step size: Huang et al., ICCV 2023; the statistics are ours",
-             .reading = "a sigmoid is below 1 except for rounding, so share < 0.5 says more than share < 1; a gate of a "
-                        "module with start=identity is below 2; between "
-                        "two channels quantiles are interpolated linearly; the correlation is Spearman's within a "
-                        "sample, of gates over channels with zeta in nsi's reading attention, over the steps of tns: "
-                        "it is confounded with depth, see gate_stiffness; not defined if all gates have the same mean",
+             .reading =
+                 "a sigmoid is below 1 except for rounding, so share < 0.5 says more than share < 1; a gate of a "
+                 "module with start=identity is below 2; between "
+                 "two channels quantiles are interpolated linearly; the correlation is Spearman's within a "
+                 "sample, of gates over channels with zeta in nsi's reading attention, over the steps of tns: "
+                 "it is confounded with depth, see gate_stiffness; not defined if all gates have the same mean",
              .statistics = titles,
              .scales = scales,
              .by_block = true,

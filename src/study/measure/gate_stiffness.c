@@ -124,6 +124,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_gate_stiffness = {
     .info = {.name = "gate_stiffness",
+             .view = "step size",
              .title = "Gates against stiffness",
              .summary = "whether a block's step size follows its stiffness from image to image",
              .unit = "1",

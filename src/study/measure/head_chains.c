@@ -189,6 +189,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_head_chains = {
     .info = {.name = "head_chains",
+             .view = "rank",
              .title = "Chained heads",
              .summary = "distance from rank 1 of products of the attention maps of random heads, by their number",
              .unit = "1",

@@ -75,6 +75,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_head_shape = {
     .info = {.name = "head_shape",
+             .view = "convolution",
              .title = "Head shape",
              .summary = "centre and spread of each head's attention, as a function of the shift from query to key",
              .unit = "tokens",

@@ -120,6 +120,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_head_types = {
     .info = {.name = "head_types",
+             .view = "convolution",
              .title = "Types of heads",
              .summary = "local, global, uniform, degenerate heads and heads on the previous token",
              .unit = "share",

@@ -77,6 +77,7 @@ void att_instrument_write_json(const att_instrument_info *info, att_json_writer 
     write_text(writer, "name", info->name);
     write_text(writer, "summary", info->summary);
     write_text(writer, "title", info->title);
+    write_text(writer, "view", info->view);
     write_text(writer, "unit", info->unit);
     write_text(writer, "formula", info->formula);
     write_text(writer, "source", info->source);

@@ -25,6 +25,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_jacobian = {
     .info = {.name = "jacobian",
+             .view = "uniform",
              .title = "Softmax Jacobian",
              .summary = "sensitivity of softmax: norms of its Jacobian diag(a) - a a'",
              .unit = "1",

@@ -20,6 +20,7 @@ static const att_statistic_scale scales[] = {
 const att_instrument att_instrument_jacobian_spectral = {
     .info =
         {.name = "jacobian_spectral",
+         .view = "uniform",
          .title = "Softmax Jacobian, spectral norm",
          .summary = "sensitivity of softmax: the largest eigenvalue of its Jacobian diag(a) - a a'",
          .unit = "1",

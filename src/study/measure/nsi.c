@@ -41,6 +41,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_nsi = {
     .info = {.name = "nsi",
+             .view = "step size",
              .title = "Neural stiffness index",
              .summary = "neural stiffness index: size of a residual step relative to its input",
              .unit = "1",

@@ -198,6 +198,7 @@ static const att_statistic_scale scales[] = {{NULL, "0 if all tokens are equal; 
 const att_instrument att_instrument_path_samples = {
     .info =
         {.name = "path_samples",
+         .view = "rank",
          .title = "Sampled paths",
          .summary = "rank residual of single paths, drawn at random, by their length",
          .unit = "1",

@@ -153,6 +153,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_paths = {
     .info = {.name = "paths",
+             .view = "rank",
              .title = "Paths",
              .summary = "contribution of all paths of each length through heads and skips",
              .unit = "1",

@@ -107,6 +107,7 @@ static const att_statistic_scale scales[] = {
 const att_instrument att_instrument_rank = {
     .info =
         {.name = "rank",
+         .view = "rank",
          .title = "Rank of the tokens",
          .summary = "effective and stable rank of the tokens, and their singular values",
          .unit = "1",

@@ -96,6 +96,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_residual = {
     .info = {.name = "residual",
+             .view = "rank",
              .title = "Rank residual",
              .summary = "rank residual: how far the tokens are from being identical",
              .unit = "1",

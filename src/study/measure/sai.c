@@ -38,6 +38,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_sai = {
     .info = {.name = "sai",
+             .view = "step size",
              .title = "Stiffness-aware index",
              .summary = "stiffness-aware index of each residual step, full and simplified, and the norm of its state",
              .unit = "1",

@@ -402,6 +402,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_score_gradient = {
     .info = {.name = "score_gradient",
+             .view = "uniform",
              .title = "Gradient of the scores",
              .summary =
                  "size of the gradient of the loss with respect to the scores of attention, by entropy of the row",

@@ -199,6 +199,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_score_terms = {
     .info = {.name = "score_terms",
+             .view = "convolution",
              .title = "Terms of the scores",
              .summary = "how much of the variance of attention's scores comes from content and from positions",
              .unit = "share",

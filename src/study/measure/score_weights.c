@@ -88,6 +88,7 @@ static const att_statistic_scale scales[] = {{NULL, "0 if all scores are 0", "th
 
 const att_instrument att_instrument_score_weights = {
     .info = {.name = "score_weights",
+             .view = "convolution",
              .title = "Weights of the scores",
              .summary = "largest singular value of the weights of each head's scores, W_q' W_k / sqrt(d)",
              .unit = "1",

@@ -42,6 +42,7 @@ static const att_statistic_scale scales[] = {{"cosine both", "0.26 to 0.42 along
 
 const att_instrument att_instrument_similarity = {
     .info = {.name = "similarity",
+             .view = "rank",
              .title = "Token similarity",
              .summary = "how alike the tokens are: mean cosine similarity",
              .unit = "1",

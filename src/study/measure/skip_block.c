@@ -231,6 +231,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_skip_block = {
     .info = {.name = "skip_block",
+             .view = "step size",
              .title = "Skipped blocks",
              .summary = "accuracy lost when the branch of a block is skipped, beside its stiffness",
              .unit = "% points; zeta and correlations: 1",

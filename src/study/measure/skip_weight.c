@@ -54,6 +54,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_skip_weight = {
     .info = {.name = "skip_weight",
+             .view = "rank",
              .title = "Skip weight",
              .summary = "weight of the skip beside the attention branch",
              .unit = "1",

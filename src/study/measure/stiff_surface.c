@@ -143,6 +143,7 @@ static const att_statistic_scale scales[] = {
 const att_instrument att_instrument_stiff_surface = {
     .info =
         {.name = "stiff_surface",
+         .view = "step size",
          .title = "Surfaces of stiffness",
          .summary = "shares of stiff images and of stiff steps by the thresholds M1 and M2",
          .unit = "1",

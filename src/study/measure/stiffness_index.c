@@ -408,6 +408,7 @@ static const att_statistic_scale scales[] = {
 const att_instrument att_instrument_stiffness_index = {
     .info =
         {.name = "stiffness_index",
+         .view = "step size",
          .title = "Stiffness index",
          .summary = "stiffness index of branches and stages: the largest |Re| of a Jacobian's eigenvalues",
          .unit = "1",

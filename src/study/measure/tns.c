@@ -37,6 +37,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_tns = {
     .info = {.name = "tns",
+             .view = "step size",
              .title = "Total neural stiffness",
              .summary = "total neural stiffness of the whole network, and its components",
              .unit = "1",

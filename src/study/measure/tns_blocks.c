@@ -181,6 +181,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_tns_blocks = {
     .info = {.name = "tns_blocks",
+             .view = "step size",
              .title = "Where total stiffness comes from",
              .summary = "which residual steps determine the total neural stiffness",
              .unit = "1",

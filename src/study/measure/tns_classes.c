@@ -72,6 +72,7 @@ static const att_statistic_scale scales[] = {
 
 const att_instrument att_instrument_tns_classes = {
     .info = {.name = "tns_classes",
+             .view = "step size",
              .title = "Total neural stiffness by class",
              .summary = "total neural stiffness of the images of each class",
              .unit = "1",
