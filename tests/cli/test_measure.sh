@@ -515,4 +515,13 @@ err_has ' 4 classes, cb; network: '
 run 0 measure out/context data --modules none --with entropy
 err_has ' 4 classes; network: '
 err_has '--modules none replaces the modules of the checkpoint: cb'
+# --budget adds costly instruments, in the order of the list, as far as the time is enough.
+run 0 measure out/context data --with entropy --budget 1000000 --output budget --experiment all
+err_has 'rank takes about'
+grep -q '"instrument": *"rank"' budget/all/measure.jsonl || fail "$command_line: rank is not recorded"
+grep -q '"instrument": *"paths"' budget/all/measure.jsonl || fail "$command_line: paths is not recorded"
+run 0 measure out/context data --with -accuracy --budget 0.000001
+err_has 'is left out: it takes longer than the'
+out_has 'residual'
+! grep -q '^accuracy' stdout || fail "$command_line: -accuracy is forgotten"
 finish
