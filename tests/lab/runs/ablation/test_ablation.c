@@ -282,6 +282,24 @@ TEST(the_most_changed_images_come_first)
     bench_free(&b);
 }
 
+/* tests/python/test_ablation.py compares the numbers. */
+TEST(a_file_for_numpy_is_written_or_left_out)
+{
+    const att_ablation_options options = with_batches(256);
+    bench b = ablate(VIT, &options, false);
+    char path[96], start[8];
+    snprintf(path, sizeof path, "%s/found.npz", folder);
+    must(att_ablation_write_npz(b.ablation, path));
+    FILE *file = fopen(path, "rb");
+    assert_int_equal(fread(start, 1, 4, file), 4);
+    fclose(file);
+    assert_memory_equal(start, "PK\3\4", 4);
+    assert_int_equal(unlink(path), 0);
+    snprintf(path, sizeof path, "%s/nowhere/found.npz", folder);
+    assert_fails(context, att_ablation_write_npz(b.ablation, path), ATT_ERR_NOT_FOUND, "nowhere");
+    bench_free(&b);
+}
+
 TEST(images_without_classes_have_the_predicted_one)
 {
     const att_ablation_options options = with_batches(4);
