@@ -150,6 +150,47 @@ TEST(a_frozen_batch_norm_uses_its_running_statistics)
     free_runner(&other);
 }
 
+/* A convolution that is trained, a norm, and what keeps the norm's result for a gradient. */
+static void build_convolution(att_graph *graph, int size)
+{
+    (void)size;
+    const att_init random = {ATT_INIT_NORMAL, 0.1};
+    const att_conv_options around = {.padding = 1};
+    att_value image = att_graph_input(graph, "image", ATT_F32, att_shape_of(SIZE, SIZE, 1));
+    att_value target = att_graph_input(graph, "target", ATT_I32, (att_shape){0}), x = image;
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "conv2.weight" : "conv1.weight";
+        att_value weight =
+            att_graph_parameter(graph, name, att_shape_of(NETWORK_WIDTH, i ? NETWORK_WIDTH : 1, 3, 3), random, true);
+        x = att_relu(graph, norm(graph, i ? "norm2" : "norm1", att_conv2d(graph, x, weight, ATT_NONE, &around), false));
+    }
+    x = att_token_mean(graph, att_reshape(graph, x, att_shape_of(SIZE * SIZE, NETWORK_WIDTH)), 0);
+    att_graph_output(graph, "loss",
+                     att_cross_entropy(graph, network_linear(graph, "head", x, NETWORK_CLASSES), target, 0));
+}
+
+static int count_steps(const runner *it, const char *op)
+{
+    int count = 0;
+    for (int s = 0; s < it->plan->segment_count; s++)
+        for (int i = 0; i < it->plan->segments[s].programs[0].step_count; i++)
+            count += strcmp(it->plan->segments[s].programs[0].steps[i].unit->problem.op, op) == 0;
+    return count;
+}
+
+/* The convolutions absorb such norms, so that what they normalise is not kept. A weight or bias that is trained needs
+ * it. */
+TEST(the_input_of_a_norm_without_trained_parameters_is_not_kept)
+{
+    const char *const whole[] = {"norm", NULL}, *const statistics[] = {"norm1.running", "norm2.running", NULL};
+    runner it = make_frozen(build_convolution, whole, 2), trained = make_frozen(build_convolution, statistics, 2);
+    assert_int_equal(count_steps(&it, "batch_norm"), 0);
+    assert_int_equal(count_steps(&it, "batch_norm_grad"), 2);
+    assert_true(count_steps(&trained, "batch_norm") >= 2);
+    free_runner(&it);
+    free_runner(&trained);
+}
+
 /* --- values that are computed once -------------------------------------------------------------------------------- */
 
 static const char *const backbone[] = {"patch_embed", "cls_token", "pos_embed", "norm1", "attn", NULL};

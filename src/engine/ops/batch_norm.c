@@ -48,9 +48,10 @@ static att_status batch_norm_infer(att_infer *infer)
  * an activation is absorbed. */
 static void batch_norm_backward(att_backward *backward)
 {
-    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0), att_backward_in(backward, X),
-                                   att_backward_in(backward, GAMMA), att_backward_in(backward, MEAN),
-                                   att_backward_in(backward, VARIANCE)};
+    const bool reads_x = att_backward_needs_gradient(backward, GAMMA) || att_backward_needs_gradient(backward, BETA);
+    att_value in[GRAD_IN_COUNT] = {att_backward_gradient(backward, 0),
+                                   reads_x ? att_backward_in(backward, X) : ATT_NONE, att_backward_in(backward, GAMMA),
+                                   att_backward_in(backward, MEAN), att_backward_in(backward, VARIANCE)};
     att_rule_add_outputs(backward, "batch_norm_grad", att_backward_attrs(backward), in, GRAD_IN_COUNT, BETA + 1);
 }
 
@@ -124,16 +125,17 @@ static att_status grad_infer(att_infer *infer)
 {
     ATT_TRY(att_rule_count(infer, GRAD_IN_COUNT));
     ATT_TRY(att_rule_require_rows(infer, GRAD_DY, "dy"));
-    ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
-    ATT_TRY(att_rule_require_vector(infer, GRAD_GAMMA, "gamma", GRAD_X));
-    ATT_TRY(att_rule_require_vector(infer, GRAD_MEAN, "mean", GRAD_X));
-    ATT_TRY(att_rule_require_vector(infer, GRAD_VARIANCE, "variance", GRAD_X));
+    if (att_desc_present(&infer->in[GRAD_X]))
+        ATT_TRY(att_rule_require_like(infer, GRAD_X, "x", ATT_SAMPLE, GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, GRAD_GAMMA, "gamma", GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, GRAD_MEAN, "mean", GRAD_DY));
+    ATT_TRY(att_rule_require_vector(infer, GRAD_VARIANCE, "variance", GRAD_DY));
     ATT_TRY(check_attrs(infer));
-    const att_desc *x = &infer->in[GRAD_X];
-    att_shape vector = att_shape_of(att_rule_columns(x));
-    att_rule_out(infer, x->dtype, ATT_SAMPLE, x->shape);
-    att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
-    return att_rule_out(infer, x->dtype, ATT_SUMMED, vector);
+    const att_desc *dy = &infer->in[GRAD_DY];
+    att_shape vector = att_shape_of(att_rule_columns(dy));
+    att_rule_out(infer, dy->dtype, ATT_SAMPLE, dy->shape);
+    att_rule_out(infer, dy->dtype, ATT_SUMMED, vector);
+    return att_rule_out(infer, dy->dtype, ATT_SUMMED, vector);
 }
 
 #define GRAD_VECTORS(c) DRAWN(ATT_SHARED, 0.3, 1, c), STATS(c)
@@ -141,13 +143,16 @@ static const att_op_case grad_cases[] = {
     {.name = "odd", PLAIN, IN(SAMPLE(3, 5, 7), SAMPLE(3, 5, 7), GRAD_VECTORS(7))},
     {.name = "row", PLAIN, IN(SAMPLE(9), SAMPLE(9), GRAD_VECTORS(9))},
     {.name = "many_rows", PLAIN, IN(SAMPLE(33, 31, 24), SAMPLE(33, 31, 24), GRAD_VECTORS(24))},
+    {.name = "fixed", PLAIN, IN(SAMPLE(5, 7, 19), ABSENT, GRAD_VECTORS(19))},
     {.name = "cifar_64", PLAIN, IN(SAMPLE(32, 32, 64), SAMPLE(32, 32, 64), GRAD_VECTORS(64)), .bench = true},
 };
 
 const att_op att_op_batch_norm_grad = {
     .name = "batch_norm_grad",
     .attrs_size = sizeof(att_batch_norm_attrs),
-    .help = "dx = dy gamma r, r = 1 / sqrt(variance + eps); dgamma, dbeta = the sums of dy (x - mean) r and of dy",
+    .help =
+        "dx = dy gamma r, r = 1 / sqrt(variance + eps); dgamma, dbeta = the sums of dy (x - mean) r and of dy, "
+        "which are not computed without x",
     .autocast_in = 1u << GRAD_DY | 1u << GRAD_X,
     .autocast_out = 1,
     .infer = grad_infer,

@@ -44,15 +44,26 @@ const void *att_backward_attrs(const att_backward *backward)
     return rule_node(backward)->attrs;
 }
 
-static bool is_recomputed(const att_graph *graph, int node)
+/* Whether only the gradients of parameters, of which none is trained, would read the node's input: a batch norm with
+ * fixed statistics scales the gradient of its output. Then the output is kept in place of the input. */
+static bool has_fixed_factors(const att_backward *backward, const att_node *of)
 {
+    bool trained = false;
+    for (int j = 1; j < of->in_count; j++)
+        trained |= of->in[j] != ATT_NONE && backward->needs_gradient[of->in[j]];
+    return of->op->in_training && !trained; /* other norms have been replaced */
+}
+
+static bool is_recomputed(const att_backward *backward, int node)
+{
+    const att_graph *graph = backward->graph;
     const att_node *of = &graph->nodes.items[node];
-    if (of->stage != ATT_BODY)
+    if (of->stage != ATT_BODY || has_fixed_factors(backward, of))
         return false;
     if (!(of->op->flags & ATT_OP_RECOMPUTE_WITH_INPUT))
         return (of->op->flags & ATT_OP_RECOMPUTE) != 0;
     int producer = graph->values.items[of->in[0]].node;
-    return producer >= 0 && is_recomputed(graph, producer);
+    return producer >= 0 && is_recomputed(backward, producer);
 }
 
 /* The value itself or, if it is cheap to compute, its copy from a recomputed node, so that the original need not be
@@ -61,7 +72,7 @@ static att_value available_value(att_backward *backward, att_value value)
 {
     att_graph *graph = backward->graph;
     int producer = value == ATT_NONE ? -1 : graph->values.items[value].node;
-    if (producer < 0 || producer >= backward->forward_nodes || !is_recomputed(graph, producer))
+    if (producer < 0 || producer >= backward->forward_nodes || !is_recomputed(backward, producer))
         return value;
     att_node node = graph->nodes.items[producer];
     if (backward->recomputed[producer] < 0) {

@@ -152,7 +152,7 @@ static att_status run_batch_norm_grad(const att_call *call)
 {
     enum { DY, X, GAMMA, MEAN, VARIANCE };
     double eps = ATT_ATTRS(call->problem, batch_norm)->eps;
-    int64_t columns = att_cuda_dim(&call->problem->in[X], -1), rows = att_cuda_rows(call, X);
+    int64_t columns = att_cuda_dim(&call->problem->in[DY], -1), rows = att_cuda_rows(call, DY);
     const float *gamma = (const float *)call->in[GAMMA], *mean = (const float *)call->in[MEAN],
                 *variance = (const float *)call->in[VARIANCE];
     att_cuda_in(call, DY, [&](auto *dy) {
@@ -169,7 +169,7 @@ static att_status run_batch_norm_grad(const att_call *call)
                     },
                     dx, dy);
             });
-        if (call->out[1] || call->out[2])
+        if (call->in[X] && (call->out[1] || call->out[2]))
             att_cuda_in(call, X, [&](auto *x) {
                 typedef std::remove_const_t<std::remove_pointer_t<decltype(x)>> XType;
                 att_cuda_with_width(
@@ -188,7 +188,7 @@ static att_status run_batch_norm_grad(const att_call *call)
 
 static att_status prepare_batch_norm_grad(const att_problem *problem, att_prepared *prepared)
 {
-    int64_t columns = att_cuda_dim(&problem->in[1], -1), count = att_problem_count(problem, &problem->in[1]);
+    int64_t columns = att_cuda_dim(&problem->in[0], -1), count = att_problem_count(problem, &problem->in[0]);
     prepared->scratch_bytes = att_cuda_sums_scratch(1, count / columns, columns, 2);
     return ATT_OK;
 }

@@ -40,11 +40,11 @@ static void sum_channel(const att_call *call, int64_t c)
 
 static att_status run_grad(const att_call *call)
 {
-    int64_t columns = ref_dim(call, GRAD_X, -1);
-    ref_range elements = ref_share(call, ref_count(call, GRAD_X)), channels = ref_share(call, columns);
+    int64_t columns = ref_dim(call, DY, -1);
+    ref_range elements = ref_share(call, ref_count(call, DY)), channels = ref_share(call, columns);
     for (int64_t e = elements.begin; e < elements.end; e++)
         ref_out(call, 0, e, ref_in(call, DY, e) * ref_in(call, GAMMA, e % columns) * rstd_of(call, e % columns));
-    for (int64_t c = channels.begin; c < channels.end; c++)
+    for (int64_t c = channels.begin; c < channels.end && call->in[GRAD_X]; c++)
         sum_channel(call, c);
     return ATT_OK;
 }

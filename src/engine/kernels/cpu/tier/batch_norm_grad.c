@@ -72,7 +72,7 @@ static void frozen_sums(const att_call *call, const channels *c, const float *rs
 static att_status batch_norm_grad_run(const att_call *call)
 {
     const float *gamma = call->in[2];
-    channels c = channels_of(&call->problem->in[X]);
+    channels c = channels_of(&call->problem->in[DY]);
     float *rstd = call->scratch, *slope = rstd + c.wide;
     fill_rstd(&c, call->in[4], (float)ATT_ATTRS(call->problem, batch_norm)->eps, rstd);
     for (int64_t i = 0; i < c.columns; i++)
@@ -80,14 +80,14 @@ static att_status batch_norm_grad_run(const att_call *call)
     channels_repeat(&c, slope);
     if (call->out[0])
         frozen_dx(call, &c, slope);
-    if (call->out[1] || call->out[2])
+    if (call->in[X] && (call->out[1] || call->out[2]))
         frozen_sums(call, &c, rstd, slope + c.wide);
     return ATT_OK;
 }
 
 static att_status batch_norm_grad_prepare(const att_problem *problem, att_prepared *prepared)
 {
-    prepared->scratch_bytes = channels_scratch(&problem->in[X], 5);
+    prepared->scratch_bytes = channels_scratch(&problem->in[DY], 5);
     return ATT_OK;
 }
 
