@@ -10,10 +10,11 @@ static att_value linear_in(const att_scope *scope, const char *name, att_value x
     return att_nn_classifier(&own, x, outputs);
 }
 
-/* A linear layer of maps [R, side, side, C], whose weight [outputs, C side side] has torch.nn.Flatten's order. */
+/* A linear layer of maps [R, side, side, C], whose weight [outputs, C side side] has torch.nn.Flatten's order. The maps
+ * are transposed, not the weight: they are smaller than a copy of the weight, its gradient and its packs. */
 static att_value flatten_in(const att_scope *scope, const char *name, att_value x, int64_t outputs)
 {
-    static const int channels_last[] = {0, 2, 1};
+    static const int channels_first[] = {0, 2, 1};
     att_graph *graph = scope->graph;
     const att_scope own = att_scope_in(scope, "%s", name);
     const att_shape shape = att_value_shape(graph, x);
@@ -22,10 +23,8 @@ static att_value flatten_in(const att_scope *scope, const char *name, att_value 
     att_scope_enter(&own);
     att_value weight = att_scope_parameter(&own, "weight", att_shape_of(outputs, channels * places), start, true);
     att_value bias = att_scope_parameter(&own, "bias", att_shape_of(outputs), start, false);
-    weight =
-        att_transpose(graph, att_reshape(graph, weight, att_shape_of(outputs, channels, places)), channels_last, 3);
-    return att_linear(graph, att_reshape(graph, x, att_shape_of(rows, places * channels)),
-                      att_reshape(graph, weight, att_shape_of(outputs, places * channels)), bias);
+    x = att_transpose(graph, att_reshape(graph, x, att_shape_of(rows, places, channels)), channels_first, 3);
+    return att_linear(graph, att_reshape(graph, x, att_shape_of(rows, places * channels)), weight, bias);
 }
 
 /* A convolution of each of R maps [R, side, side, C]. */
