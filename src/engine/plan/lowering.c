@@ -78,9 +78,14 @@ att_status att_prepare_step(att_plan *plan, const att_rewritten *from, int node,
     return unit->prepared.packed_bytes > 0 ? add_pack(plan, of, step) : ATT_OK;
 }
 
+size_t att_unit_scratch(const att_unit *unit)
+{
+    return (unit->prepared.scratch_bytes + 63) / 64 * 64;
+}
+
 void att_grow_scratch(size_t *scratch, const att_unit *unit)
 {
-    size_t bytes = (unit->prepared.scratch_bytes + 63) / 64 * 64;
+    size_t bytes = att_unit_scratch(unit);
     *scratch = bytes > *scratch ? bytes : *scratch;
 }
 
@@ -99,11 +104,11 @@ static att_status add_program(att_plan *plan, const att_rewritten *from, att_seg
     ATT_TRY(att_place_local(plan, from, segment, refs, program));
     for (int i = 0; i < count; i++) {
         ATT_TRY(att_prepare_step(plan, from, segment->first + i, group, parts, &program->steps[i]));
-        att_grow_scratch(&program->scratch_bytes, program->steps[i].unit);
         while (completed < segment->sum_count && segment->sums[completed].last <= segment->first + i)
             completed++;
         program->steps[i].completed = completed;
     }
+    ATT_TRY(att_place_local(plan, from, segment, refs, program)); /* units are known, and so is their scratch */
     segment->program_count++;
     return ATT_OK;
 }

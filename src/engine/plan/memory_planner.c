@@ -278,6 +278,30 @@ att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref *
 
 /* --- values that are local to a segment -------------------------------------------------------------------------- */
 
+/* The scratch of step i of a program has the number -1 - i in place of a value. */
+static att_value number_of_scratch(int step)
+{
+    return -1 - step;
+}
+
+/* Adds the scratch of each step, if the program (NULL: none) has units. */
+static int collect_scratch(const att_segment *segment, const att_program *program, buffer *buffers, int count)
+{
+    for (int i = 0; program && i < program->step_count; i++) {
+        const att_unit *unit = program->steps[i].unit;
+        const int node = segment->first + i;
+        const size_t bytes = unit ? att_unit_scratch(unit) * (size_t)program->parts : 0;
+        if (bytes > 0)
+            buffers[count++] = (buffer){.value = number_of_scratch(i),
+                                        .first = node,
+                                        .last = node,
+                                        .begin = node,
+                                        .end = node,
+                                        .bytes = (int64_t)bytes};
+    }
+    return count;
+}
+
 /* Collects a segment's local values with their lifetimes. Values that nothing reads have last = -1. If `observed` is
  * false, both the reads and the outputs of observers are left out. buffer_of[value] is -1 for all values on entry. */
 static int collect_buffers(const att_rewritten *from, const att_segment *segment, const att_ref *refs, bool observed,
@@ -308,14 +332,16 @@ static int collect_buffers(const att_rewritten *from, const att_segment *segment
     return count;
 }
 
-/* Plans the memory of the segment's local values that are read. The caller frees *out. */
+/* Plans the memory of the segment's local values that are read, and of the program's scratch (NULL: of none). The
+ * caller frees *out. */
 static att_status plan_segment(const att_rewritten *from, const att_segment *segment, const att_ref *refs,
-                               bool observed, int group, buffer **out, int *kept, size_t *arena_bytes)
+                               bool observed, int group, const att_program *program, buffer **out, int *kept,
+                               size_t *arena_bytes)
 {
     const att_graph *graph = from->graph;
     size_t most = 1;
     for (int i = segment->first; i < segment->end; i++)
-        most += (size_t)graph->nodes.items[i].out_count;
+        most += (size_t)graph->nodes.items[i].out_count + 1;
     buffer *buffers = att_allocate_array(graph->context, most, sizeof *buffers);
     int *buffer_of = att_allocate_array(graph->context, (size_t)graph->values.count + 1, sizeof *buffer_of);
     att_status status =
@@ -327,6 +353,7 @@ static att_status plan_segment(const att_rewritten *from, const att_segment *seg
         for (int i = 0; i < count; i++)
             if (buffers[i].last >= 0)
                 buffers[(*kept)++] = buffers[i];
+        *kept = collect_scratch(segment, program, buffers, *kept);
         status = plan_offsets(graph->context, buffers, *kept, arena_bytes);
     }
     att_free(graph->context, buffer_of);
@@ -342,7 +369,7 @@ att_status att_measure_arena(const att_plan *plan, const att_rewritten *from, co
 {
     buffer *buffers;
     int count;
-    ATT_TRY(plan_segment(from, segment, refs, false, group, &buffers, &count, arena_bytes));
+    ATT_TRY(plan_segment(from, segment, refs, false, group, NULL, &buffers, &count, arena_bytes));
     att_free(plan->context, buffers);
     return ATT_OK;
 }
@@ -350,7 +377,7 @@ att_status att_measure_arena(const att_plan *plan, const att_rewritten *from, co
 att_status att_place_node(att_plan *plan, const att_node *node, const att_ref *refs, att_step *step)
 {
     size_t bytes = ((size_t)node->in_count + (size_t)node->out_count) * sizeof *step->in;
-    step->in = att_arena_allocate(&plan->arena, bytes);
+    step->in = step->in ? step->in : att_arena_allocate(&plan->arena, bytes);
     if (!step->in)
         return att_fail_memory(plan->context, bytes, "a plan");
     step->out = step->in + node->in_count;
@@ -377,9 +404,12 @@ att_status att_place_local(att_plan *plan, const att_rewritten *from, const att_
 {
     buffer *buffers;
     int count;
-    ATT_TRY(plan_segment(from, segment, refs, true, program->group, &buffers, &count, &program->arena_bytes));
+    ATT_TRY(plan_segment(from, segment, refs, true, program->group, program, &buffers, &count, &program->arena_bytes));
     for (int i = 0; i < count; i++)
-        refs[buffers[i].value].offset = buffers[i].offset;
+        if (buffers[i].value >= 0)
+            refs[buffers[i].value].offset = buffers[i].offset;
+        else
+            program->steps[number_of_scratch(buffers[i].value)].scratch = (size_t)buffers[i].offset;
     att_free(plan->context, buffers);
     return write_refs(plan, from, segment, refs, program);
 }

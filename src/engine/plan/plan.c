@@ -578,8 +578,8 @@ static att_room room_of(const att_plan *plan, const att_segment *segment)
     att_room room = {.lanes = segment->lane_bytes, .packs = segment->pack_bytes};
     for (int i = 0; i < segment->program_count; i++) {
         const att_program *program = &segment->programs[i];
-        size_t bytes = program->arena_bytes + program->scratch_bytes * (size_t)program->parts;
-        bytes = (bytes / TEAM_ALIGN + 1) * TEAM_ALIGN * (size_t)(att_plan_threads(plan) / program->parts);
+        const int teams = att_plan_threads(plan) / program->parts;
+        size_t bytes = (program->arena_bytes / TEAM_ALIGN + 1) * TEAM_ALIGN * (size_t)teams;
         room.arenas = bytes > room.arenas ? bytes : room.arenas;
     }
     return room;
@@ -601,7 +601,7 @@ static size_t segment_bytes(const att_segment *segment)
     size_t most = 0;
     for (int i = 0; i < segment->program_count; i++) {
         const att_program *program = &segment->programs[i];
-        size_t bytes = program->arena_bytes + program->scratch_bytes * (size_t)program->parts;
+        size_t bytes = program->arena_bytes;
         most = bytes > most ? bytes : most;
     }
     return most;

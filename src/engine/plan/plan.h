@@ -38,6 +38,7 @@ typedef struct att_step {
     const att_unit *unit;
     att_ref *in, *out; /* one for each input and output of the unit */
     int packed;        /* index of the pack; -1: none */
+    size_t scratch;    /* steps of a program: offset of the parts' scratch in the arena */
     bool observer;     /* only probes need the step */
     const char *scope;
 } att_step;
@@ -56,8 +57,8 @@ typedef struct att_program {
     int group, parts;
     att_step *steps;
     int step_count;
-    size_t arena_bytes, scratch_bytes; /* scratch: per part */
-    size_t base;                       /* of the first team's arena in the segment's memory */
+    size_t arena_bytes; /* values and scratch */
+    size_t base;        /* of the first team's arena in the segment's memory */
 } att_program;
 
 /* Steps that run once, on values that are the same for all samples. Steps of one chain run in order; different chains
@@ -201,8 +202,8 @@ static inline int att_segment_teams(const att_plan *plan, const att_segment *seg
     return att_plan_threads(plan) / segment->parts;
 }
 
-/* The memory of segments, of which one runs at a time: spare lanes (without other processes), packs, then for each team
- * an arena and scratch. */
+/* The memory of segments, of which one runs at a time: spare lanes (without other processes), packs, then an arena for
+ * each team. */
 typedef struct att_room {
     size_t lanes, packs, arenas;
 } att_room;
@@ -248,6 +249,8 @@ att_status att_plan_lower(att_plan *plan, const att_rewritten *from);
 att_status att_lower_once(att_plan *plan, const att_rewritten *from, const att_ref *refs);
 /* plan/lowering.c: prepares the kernel of a node. The step's refs must be set before. */
 att_status att_prepare_step(att_plan *plan, const att_rewritten *from, int node, int group, int parts, att_step *step);
+/* Bytes of a part's scratch. */
+size_t att_unit_scratch(const att_unit *unit);
 /* Raises *scratch to the scratch bytes that the unit needs, if they are more. */
 void att_grow_scratch(size_t *scratch, const att_unit *unit);
 /* plan/fingerprint.c: att_hash_graph() sets plan->graph_hash; call it before copies for recomputation are inserted.
@@ -259,7 +262,7 @@ att_status att_write_fingerprint(att_plan *plan);
  * batch_bytes and derived_bytes. The caller frees *refs. */
 att_status att_place_shared(att_plan *plan, const att_rewritten *from, att_ref **refs);
 /* Places every local value of the segment: sets the refs of the steps of *program, and its arena_bytes. Changes the
- * offsets of local values in `refs`. */
+ * offsets of local values in `refs`. If the steps have their units, it places their scratch, too. */
 att_status att_place_local(att_plan *plan, const att_rewritten *from, const att_segment *segment, att_ref *refs,
                            att_program *program);
 /* plan/lanes.c: lists the gradients that each segment adds to, and places their spare lanes. */

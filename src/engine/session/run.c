@@ -84,7 +84,7 @@ void att_session_step(att_session *session, const att_program *program, const at
                      .out = operands + unit->problem.in_count,
                      .packed = step->packed < 0 ? NULL : packed_at(session, &session->plan->packs.items[step->packed]),
                      .state = unit->prepared.state,
-                     .scratch = arena + program->arena_bytes + (size_t)part * program->scratch_bytes,
+                     .scratch = arena + step->scratch + (size_t)part * att_unit_scratch(unit),
                      .part = part,
                      .parts = program->parts,
                      .position = session->batch.first + session->batch.first_row + row,
