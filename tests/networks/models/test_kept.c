@@ -15,7 +15,7 @@ SHARED_CONTEXT(threads, 2)
 static const struct {
     const char *name, *attn;
     int img_size, width, kept, steps;
-} networks[] = {{"resnet50", "none", 224, 0, 44300, 771},   {"resnet50", "se", 224, 0, 44463, 1024},
+} networks[] = {{"resnet50", "none", 224, 0, 47044, 755},   {"resnet50", "se", 224, 0, 44463, 1024},
                 {"resnet18", "none", 224, 0, 11964, 305},   {"resnet164", "none", 32, 0, 10272, 2416},
                 {"resnet164", "step", 32, 0, 10373, 3946},  {"preresnet29", "cbam", 32, 0, 2437, 901},
                 {"preresnet29", "none", 96, 64, 80642, 419}};
