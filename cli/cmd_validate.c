@@ -179,6 +179,8 @@ static int validate(job *j)
         cli_metrics_print(&task, e->metrics);
         cli_print("   %lld image%s", (long long)e->count, cli_plural(e->count));
         print_robustness(&s->on.evaluate, e);
+        if (att_graph_find_output(att_model_graph(j->loaded.model), "pixel_logits") != ATT_NONE)
+            cli_passes_print(&s->on.passes, &j->loaded.identity->preprocess);
         cli_details_print(&j->details);
     }
     if (s->results_file)

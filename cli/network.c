@@ -264,6 +264,33 @@ void cli_json_passes(att_json_writer *writer, const cli_passes *given)
         att_json_put_bool(writer, "flips", true);
 }
 
+static void print_sizes(const att_pass_options *options, const att_preprocess *images)
+{
+    const char *limit = options->longer > 0 ? ", its sides" : "";
+    if (options->stride[0] > 0)
+        cli_print("windows of %d x %d pixels of the photograph, stride %d x %d%s", images->height, images->width,
+                  options->stride[0], options->stride[1], limit);
+    else
+        cli_print("the whole photograph%s", limit);
+    if (options->longer > 0)
+        cli_print(" at most %d and %d pixels", options->longer, options->shorter);
+}
+
+void cli_passes_print(const cli_passes *given, const att_preprocess *images)
+{
+    const att_pass_options options = take_passes(given);
+    const int scales = options.scale_count > 0 ? options.scale_count : 1, passes = scales * (options.flips ? 2 : 1);
+    cli_print("  %d pass%s: ", passes, passes == 1 ? "" : "es");
+    if (options.longer > 0 || options.stride[0] > 0 || options.scale_count > 0 || options.flips)
+        print_sizes(&options, images);
+    else
+        cli_print("one image of %d x %d pixels, --crop-mode %s --crop-pct %g", images->height, images->width,
+                  images->crop_mode, images->crop_pct);
+    for (int i = 0; i < options.scale_count; i++)
+        cli_print("%s%g", i == 0 ? ", scales " : " ", options.scales[i]);
+    cli_print("%s\n", options.flips ? ", each also mirrored" : "");
+}
+
 int cli_load(cli_app *cli, const char *checkpoint, const cli_load_options *options, cli_loaded *loaded)
 {
     char path[CLI_PATH];

@@ -55,6 +55,8 @@ typedef struct cli_passes {
 extern const att_flag_group cli_group_passes;
 /* Writes how photographs are seen as members of the current JSON object; nothing if they are seen once. */
 void cli_json_passes(att_json_writer *writer, const cli_passes *passes);
+/* Prints the number of passes and what each sees, on one line. */
+void cli_passes_print(const cli_passes *passes, const att_preprocess *images);
 
 /* Options of cli_load(). */
 typedef struct cli_load_options {

@@ -206,10 +206,11 @@ typedef struct att_task_image {
     bool unlabelled; /* the data set's classes are not those of the network: show their names, but not their numbers */
 } att_task_image;
 
-/* How a task that finds things in whole photographs makes its images. */
+/* How a task that finds things in whole photographs makes its images; crop_pct is 1. */
 typedef struct att_task_images {
-    int height, width;                     /* sides to resize to, as of the option "img_size" */
-    const char *crop_mode, *interpolation; /* words of att_preprocess */
+    int height, width;         /* sides to resize to, as of the option "img_size"; 0: those of the network */
+    const char *crop_mode;     /* word of att_preprocess */
+    const char *interpolation; /* the same; NULL: that of the network */
 } att_task_images;
 
 /* A task. Functions that return att_status set the message with att_fail(). A member may be NULL only if its comment

@@ -1,6 +1,5 @@
 #include "lab/runs/recipe/network.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -270,21 +269,7 @@ static att_status check_classes(const att_trained_network *n, const att_dataset 
                     "--num-classes %d, but the data has %d classes, each of which needs an output", classes, in_data);
 }
 
-/* Says if evaluations crop photographs whose every pixel counts in the metrics, as a classifier's defaults do. */
-static void compare_crop(const att_trained_network *n, const att_image *photograph)
-{
-    enum { SMALLEST_LOSS = 1 }; /* per cent: sides are rounded */
-    const att_preprocess *p = &n->preprocess;
-    const double shape = (double)photograph->width * p->height / ((double)photograph->height * p->width);
-    const double seen = 100 * p->crop_pct * p->crop_pct * fmin(shape, 1 / shape);
-    if ((strcmp(p->crop_mode, "center") == 0 || strcmp(p->crop_mode, "floor") == 0) && seen <= 100 - SMALLEST_LOSS)
-        att_log(n->context, ATT_LOG_INFO,
-                "evaluations and predictions see the centre of a photograph, %.0f %% of its pixels, but metrics count "
-                "all: --crop-mode squash --crop-pct 1 shows all",
-                seen);
-}
-
-/* Logs hints if the network and the images differ in channels or size, or if masks are cropped. */
+/* Logs hints if the network and the images differ in channels or size. */
 static void compare_images(const att_recipe *recipe, const att_trained_network *n, const att_dataset *data)
 {
     const att_preprocess *network = &n->preprocess;
@@ -308,8 +293,6 @@ static void compare_images(const att_recipe *recipe, const att_trained_network *
         att_log(n->context, ATT_LOG_INFO,
                 "images of %d x %d pixels are enlarged to %d x %d; --img-size and --patch-size give a smaller network",
                 image.width, image.height, network->width, network->height);
-    if (att_dataset_annotations(data) & ATT_ANNOTATION_MASK)
-        compare_crop(n, &image);
     att_image_free(n->context, &image);
 }
 

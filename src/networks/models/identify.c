@@ -88,16 +88,17 @@ static att_status resolve_options(const att_identification *s, const att_variant
 static void take_task_images(att_identification *s, const att_option_values *flags)
 {
     att_option_values options = att_options_none();
-    att_preprocess images;
+    att_preprocess images = {.height = 0};
     const char *task = att_options_text(&s->config.options, "task");
     if (strcmp(att_options_text(&s->from_file, "task"), task) == 0 ||
         !att_task_take_images(s->context, task, &options, &images))
         return;
-    if (!flags || !att_options_find(flags, "img_size"))
+    if (att_options_find(&options, "img_size") && !(flags && att_options_find(flags, "img_size")))
         att_option_copy("img_size", &options, &s->config.options);
     s->config.crop_pct = images.crop_pct;
     memcpy(s->config.crop_mode, images.crop_mode, sizeof s->config.crop_mode);
-    memcpy(s->config.interpolation, images.interpolation, sizeof s->config.interpolation);
+    if (*images.interpolation)
+        memcpy(s->config.interpolation, images.interpolation, sizeof s->config.interpolation);
     s->config.test_height = s->config.test_width = 0;
     s->config.test_crop_pct = 0;
 }

@@ -470,10 +470,12 @@ bool att_task_take_images(const att_context *context, const char *task, att_opti
     const att_task *found = att_task_named(context, task);
     if (!found || !found->images)
         return false;
-    att_options_set_sides(options, "img_size", found->images->height, found->images->width);
+    if (found->images->height > 0)
+        att_options_set_sides(options, "img_size", found->images->height, found->images->width);
     preprocess->crop_pct = 1;
     snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", found->images->crop_mode);
-    snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", found->images->interpolation);
+    if (found->images->interpolation)
+        snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", found->images->interpolation);
     return true;
 }
 

@@ -577,6 +577,8 @@ static att_status draw(att_context *context, const att_batch *answer, const att_
 }
 
 static const char *const observed[] = {logits_name, NULL};
+/* Metrics count every pixel of a photograph, so that the network should see all of them. */
+static const att_task_images images = {.crop_mode = "squash"};
 
 const att_task att_task_segmentation = {
     .info = {.name = "segment",
@@ -590,6 +592,7 @@ const att_task att_task_segmentation = {
     .options_size = sizeof(segmentation_options),
     .defaults = defaults,
     .taps = taps,
+    .images = &images,
     .head = head,
     .annotations = ATT_ANNOTATION_MASK,
     .fields = fields,
