@@ -14,6 +14,7 @@
 #include "paths.h"
 #include "processes.h"
 #include "progress.h"
+#include "said.h"
 #include "stop.h"
 
 int cli_flush(void)
@@ -228,7 +229,7 @@ static void log_line(void *user, att_log_level level, const char *line)
 {
     if (level == ATT_LOG_WARNING)
         cli_warn(user, "%s", line);
-    else
+    else if (!cli_said(line))
         cli_note(user, "%s", line);
 }
 

@@ -173,7 +173,7 @@ static int open_advice(job *j)
 static int advise(job *j)
 {
     const char *json = j->settings->output_to.json;
-    sweep_steps own = {j->cli, att_advice_plan(j->advice)};
+    sweep_steps own = {.cli = j->cli, .plan = att_advice_plan(j->advice)};
     const att_sweep_steps steps = sweep_steps_of(&own);
     int code = cli_check(j->cli, att_sweep_plan_run(own.plan, &steps));
     if (code == CLI_STOPPED || !att_sweep_plan_results(own.plan))

@@ -196,7 +196,7 @@ static int write_json(const job *j)
 
 static int sweep(job *j)
 {
-    sweep_steps own = {j->cli, j->plan};
+    sweep_steps own = {.cli = j->cli, .plan = j->plan};
     const att_sweep_steps steps = sweep_steps_of(&own);
     int code = cli_check(j->cli, att_sweep_plan_run(j->plan, &steps));
     if (code == CLI_STOPPED || !att_sweep_plan_results(j->plan))

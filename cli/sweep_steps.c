@@ -7,6 +7,7 @@
 
 #include "child.h"
 #include "paths.h"
+#include "said.h"
 
 int sweep_seeds_read(const char *list, sweep_seeds *seeds)
 {
@@ -35,10 +36,12 @@ static bool has_claim(const void *plan)
 /* The child writes files only while this worker holds its claim on the run; when it is lost, the child is killed. */
 static int run_step(const sweep_steps *steps, const att_planned_run *run, const char *const *arguments)
 {
-    if (setenv(CLI_LEASE_VARIABLE, run->lease, 1) != 0)
+    if (setenv(CLI_LEASE_VARIABLE, run->lease, 1) != 0 ||
+        (*steps->said && setenv(CLI_SAID_VARIABLE, steps->said, 1) != 0))
         return cli_failure("a child process could not be started: %s", strerror(errno));
     int code = cli_child(arguments, has_claim, steps->plan);
     unsetenv(CLI_LEASE_VARIABLE);
+    unsetenv(CLI_SAID_VARIABLE);
     return code;
 }
 
@@ -117,6 +120,7 @@ static att_status measure(void *user, const att_planned_run *run, const att_reci
 
 att_sweep_steps sweep_steps_of(sweep_steps *steps)
 {
+    cli_said_share(steps->said, sizeof steps->said);
     return (att_sweep_steps){.train = train, .measure = measure, .user = steps};
 }
 

@@ -14,6 +14,7 @@ int sweep_seeds_read(const char *list, sweep_seeds *seeds);
 typedef struct sweep_steps {
     cli_app *cli;
     att_sweep_plan *plan;
+    char said[64]; /* set by sweep_steps_of(): notes that the children print once (said.h); "": each prints them */
 } sweep_steps;
 /* Steps for att_sweep_plan_run(): each is "attscope train" or "attscope measure" in a child process. `steps` must
  * outlive the call. */

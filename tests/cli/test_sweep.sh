@@ -97,6 +97,7 @@ only_unsanitized 'whole sweeps of the command take a minute under sanitizers; sw
 
 # --- two settings with two seeds make a table and a folder
 run 0 sweep tiny.yaml data --vary modules=none,cb_s --seeds 1,2 --output out --json result.json
+[ "$(grep -c 'trains .* parameters, ' stderr)" = 2 ] || fail "notes that runs share are repeated: $(cat stderr)"
 # Seconds with a small deviation have many decimals.
 grep -qE '^  setting       runs, n  seeds  parameters +seconds of training$' stdout || fail "$command_line: headings"
 ! grep -q 'last evaluation' stdout || fail 'the table has accuracy twice'
