@@ -14,8 +14,8 @@ enum { SMALL_BYTES = 2048, ALIGN = 64, WORD = 64 };
  * and reading one byte. ResNet-50 then recomputes no matrix product and takes 0.58 of PyTorch's memory. */
 static const double MOST_SECONDS_PER_BYTE = 0.2e-9;
 /* Or if the share of the time of all nodes that it adds is at most this many times the share of the memory that it
- * saves. This matters where a head takes most of the time: UPerNet then recomputes linear layers of its ViT (from 0.0463
- * on). ResNet-50 does not recompute more (until 0.0478). */
+ * saves. This matters where a head takes most of the time: UPerNet then recomputes linear layers of its ViT (from
+ * 0.0463 on). ResNet-50 does not recompute more (until 0.0478). */
 static const double MOST_TIME_FOR_MEMORY = 0.047;
 
 /* A value, and a segment that needs it. */
