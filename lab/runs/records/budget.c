@@ -78,12 +78,20 @@ static bool is_offered(const att_measuring *m, const att_instrument_info *info)
            (labels || !info->needs_labels);
 }
 
+/* "-accuracy" alone means all others, but "-accuracy,rank" would mean rank alone. */
+static void name_all(att_measuring *m)
+{
+    att_text with = {.context = m->context};
+    att_text_append(&with, "all,%s", m->with.data);
+    att_text_free(&m->with);
+    m->with = with;
+}
+
 att_status att_measuring_spend_budget(att_measuring *m)
 {
     double left = m->options->budget;
-    /* "-accuracy" alone means all others, but "-accuracy,rank" would mean rank alone. */
     if (left > 0 && att_instruments_take_all(m->options->with) && !att_instruments_name(m->options->with, "all"))
-        att_text_append(&m->with, ",all");
+        name_all(m);
     for (int i = 0; i < att_instrument_count(m->context) && left > 0; i++) {
         const att_instrument_info info = att_instrument_at(m->context, i);
         const double began = now();
