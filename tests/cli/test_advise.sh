@@ -73,7 +73,6 @@ err_has 'this network has no place for it'
 run 2 advise out/resnet data --module eca --output b
 err_has 'changes the answers'
 run 0 train data --config resnet.yaml --modules se@after_branch:1 --output out --experiment se
-run 0 advise out/se data --seeds 1,2 --candidates 1 --output a --set threads=1 --set batch_size=16 --set updates=6
-out_has 'without a further module (se@after_branch:1)'
-err_has 'block 1, layer1.1, is no candidate: it cannot have the module beside those that it has'
+run 1 advise out/se data --seeds 1,2 --output b
+err_has 'out/se has the modules se@after_branch:1: a fine-tuning can add a module only to a checkpoint whose modules have no'
 finish

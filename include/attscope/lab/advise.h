@@ -69,7 +69,8 @@ typedef struct att_advice att_advice;
  * OUTPUT/EXPERIMENT/recipe.yaml. The same options again continue a stopped sweep. On success the caller owns *advice
  * and frees it with att_advice_close() before the context; on failure *advice is unchanged. Errors: ERR_ARGUMENT (a
  * required option is missing or out of range; a module with blocks; a module that does not start as the identity);
- * ERR_UNSUPPORTED (no block has the figure: the network has no attention, or no residual steps at the place); those of
+ * ERR_UNSUPPORTED (no block has the figure: the network has no attention, or no residual steps at the place; the
+ * checkpoint has parameters of modules already); those of
  * att_module_parse(), att_network_open(), att_measure_checkpoint() and att_sweep_plan_open(). */
 ATT_API ATT_MUST_CHECK att_status att_advice_open(att_context *context, const att_advise_options *options,
                                                   att_advice **advice);

@@ -38,6 +38,23 @@ static att_status find_place(att_advice *advice, const att_module *module, const
                     module->name, given ? "@" : "", given ? given : "", given ? " " : "");
 }
 
+/* A training adds modules only to a file that has no parameters of modules. */
+static att_status check_base(const att_advice *advice)
+{
+    for (const char *at = advice->base; *at; at += strcspn(at, "+"), at += *at == '+') {
+        char name[64];
+        att_module_choice choice = {0};
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ":@+"), at);
+        ATT_TRY(att_module_parse(advice->context, name, &choice));
+        if (choice.module && choice.module->parameter && !choice.module->has_parameters)
+            return att_fail(advice->context, ATT_ERR_UNSUPPORTED,
+                            "%s has the modules %s: a fine-tuning can add a module only to a checkpoint whose modules "
+                            "have no parameters",
+                            advice->options.checkpoint, advice->base);
+    }
+    return ATT_OK;
+}
+
 att_status att_advice_read_module(att_advice *advice, const att_network *network)
 {
     const att_family_info family = att_model_family_of(att_network_identity(network)->name);
@@ -52,6 +69,7 @@ att_status att_advice_read_module(att_advice *advice, const att_network *network
                         "module \"%s\": expected one module without blocks, MODULE[:OPTION=VALUE,...][@PLACE], because "
                         "each block is a candidate",
                         advice->options.module);
+    ATT_TRY(check_base(advice));
     att_module_choice choice = {0};
     ATT_TRY(att_module_parse(advice->context, text, &choice));
     if (!choice.module)
