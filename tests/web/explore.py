@@ -360,7 +360,7 @@ def test_links(page):
     links = page.evaluate("[...document.querySelectorAll('.pages a')].map(link => link.getAttribute('href'))")
     page.evaluate("document.querySelector('.pages a[href^=\"/network\"]').focus()")
     link = page.evaluate("document.querySelector('.pages a[href^=\"/network\"]').getAttribute('href')")
-    check(len(links) == 4 and links[0] == "/", f"links to pages: {links}")
+    check(len(links) == 5 and links[0] == "/", f"links to pages: {links}")
     check(link == "/network#image=d0&model=m0", f"link to the network: {link}")
 
 

@@ -112,7 +112,8 @@ ATT_API const bool *att_ablation_right(const att_ablation *ablation, int change)
 ATT_API int att_ablation_most_changed(const att_ablation *ablation, int change, int64_t *images, int count);
 
 /* Rank correlation of the change of the loss with a figure that an instrument measured on the same images, over single
- * heads or branches that have the figure. Not of a greedy ablation. */
+ * heads or branches that have the figure. Figures that equal an earlier one, as the readings of NSI do without gates,
+ * are left out. Not of a greedy ablation. */
 typedef struct att_ablation_correlation {
     att_ablated kind;
     const char *figure;            /* "entropy mean", "nsi unit": instrument and statistic */

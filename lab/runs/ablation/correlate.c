@@ -110,13 +110,23 @@ static att_status conclude(const att_ablation *a, att_ablated_figure *figure, do
     return correlate(a->context, x, y, count, y + a->part_count, &figure->correlation.spearman);
 }
 
-/* Drops figures of too few parts, and those without a correlation. */
+/* Whether a figure equals one of the first `count`, as the readings of NSI without gates do. */
+static bool is_repeated(const att_ablation *a, const att_ablated_figure *figure, int count)
+{
+    const size_t bytes = (size_t)a->part_count * sizeof *figure->values;
+    for (int f = 0; f < count; f++)
+        if (a->figures[f].kind == figure->kind && memcmp(a->figures[f].values, figure->values, bytes) == 0)
+            return true;
+    return false;
+}
+
+/* Drops figures of too few parts, those without a correlation, and repeated ones. */
 static void drop_undefined(att_ablation *a)
 {
     int kept = 0;
     for (int f = 0; f < a->figure_count; f++) {
         const att_ablation_correlation *c = &a->figures[f].correlation;
-        if (c->count < LEAST || isnan(c->spearman.value))
+        if (c->count < LEAST || isnan(c->spearman.value) || is_repeated(a, &a->figures[f], kept))
             continue;
         a->figures[kept] = a->figures[f];
         a->figures[kept].correlation.figure = a->figures[kept].name;
