@@ -201,11 +201,14 @@ static int judge_all(job *j)
 
 static void print_results(const job *j)
 {
-    enum { METHOD = 24, AREA = 16 };
+    enum { AREA = 16 };
     char text[64];
+    int widest = 0;
+    for (int i = 0; i < j->method_count; i++)
+        widest = cli_wider(widest, j->methods[i].text);
     cli_print("%d image%s, %d steps: mean of the area ± half of its 95 %% interval\n\n", j->images,
               cli_plural(j->images), j->settings->steps);
-    cli_left("method", METHOD);
+    cli_left("method", widest);
     cli_right("deletion", AREA);
     cli_right("insertion", AREA);
     cli_right("ms per map", AREA);
@@ -214,7 +217,7 @@ static void print_results(const job *j)
         const method *m = &j->methods[i];
         if (m->left_out)
             continue;
-        cli_left(m->text, METHOD);
+        cli_left(m->text, widest);
         for (int c = ATT_DELETION; c <= ATT_INSERTION; c++) {
             cli_format_spread(mean_of(&m->areas[c], j->images), half_of(&m->areas[c], j->images), text, sizeof text);
             cli_right(text, AREA);

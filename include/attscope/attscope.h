@@ -26,8 +26,8 @@
 #include <attscope/models.h>
 #include <attscope/network.h>
 #include <attscope/nn.h>
-#include <attscope/ops.h>
 #include <attscope/npz.h>
+#include <attscope/ops.h>
 #include <attscope/options.h>
 #include <attscope/picture.h>
 #include <attscope/plan.h>

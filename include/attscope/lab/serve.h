@@ -49,21 +49,15 @@
  *   GET /api/models         JSON: {models: [{id, name, path}]}; path: null for random weights
  *   GET /api/model?model=   JSON: {network, branches: [{scope, content}], layers: [{node, heads, queries, tokens,
  * prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w, content, positions}], tokens, classes, drawn: [{label,
- * colour}] or null, relevance: [{name, title, summary, source}], instruments: [{name, title, reason}]}; drawn: name and colour of each class, if predictions can be
- * drawn; reason: why the instrument has nothing to measure in this network, else null GET /api/images?first=&count=
- *                           JSON: {images: [{id, name}], count, uploads: [{id, name}]}
- *   POST /api/upload?name=  the body is a JPEG, PNG or WebP file, name (at most 1023 bytes) that of the file for lists
- *                           and messages; JSON: {image}
- *   GET /api/thumbnail?image=
- *                           a PNG
- *   GET /api/run?model=&image=&changes=
- *                           JSON: {input: [height, width, channels], photograph: [height, width], map, milliseconds,
- *                           layers, tokens, and the prediction with all logits}. map: six numbers, by rows, of the
- *                           affine map from points of the image to those of the input; boxes are in pixels of the
- *                           image. The input of a detector, and so the grids of its layers, depend on the image
- *   GET /api/input?model=&image=&changes=
- *                           the network's input, one byte per number
- *   GET /api/classes?model=&image=&changes=
+ * colour}] or null, relevance: [{name, title, summary, source}], instruments: [{name, title, reason}]}; drawn: name and
+ * colour of each class, if predictions can be drawn; reason: why the instrument has nothing to measure in this network,
+ * else null GET /api/images?first=&count= JSON: {images: [{id, name}], count, uploads: [{id, name}]} POST
+ * /api/upload?name=  the body is a JPEG, PNG or WebP file, name (at most 1023 bytes) that of the file for lists and
+ * messages; JSON: {image} GET /api/thumbnail?image= a PNG GET /api/run?model=&image=&changes= JSON: {input: [height,
+ * width, channels], photograph: [height, width], map, milliseconds, layers, tokens, and the prediction with all
+ * logits}. map: six numbers, by rows, of the affine map from points of the image to those of the input; boxes are in
+ * pixels of the image. The input of a detector, and so the grids of its layers, depend on the image GET
+ * /api/input?model=&image=&changes= the network's input, one byte per number GET /api/classes?model=&image=&changes=
  *                           for tasks that give each pixel a class: the class of each pixel of the network's input, in
  *                           U16 of this machine, 65535 for none
  *
