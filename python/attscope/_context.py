@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import logging
 import math
@@ -10,6 +11,7 @@ import os
 import re
 import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import byref
@@ -111,6 +113,19 @@ def _python_handlers() -> dict[int, Callable[[int, Any], Any]]:
     return {number: handler for number, handler in found.items() if callable(handler)}
 
 
+_contexts: weakref.WeakSet[Context] = weakref.WeakSet()
+_ended = threading.Event()  # the program ends
+
+
+@atexit.register
+def _end() -> None:
+    """Ends the calls of daemon threads: the end of the process destroys what the library's kernels use. Contexts stay
+    locked, so that no other call begins."""
+    _ended.set()
+    for context in list(_contexts):
+        context.lock_for_ever()
+
+
 class Context:
     """A context of the library. It belongs to one thread at a time: `use()` makes others wait.
 
@@ -120,7 +135,7 @@ class Context:
 
     def __init__(self, threads: int = 0) -> None:
         self.requests = requests = _Requests()
-        self._stop = lib.StopFn(lambda _user: requests.stop)
+        self._stop = lib.StopFn(lambda _user: requests.stop or _ended.is_set())
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._owner = 0
@@ -132,6 +147,12 @@ class Context:
         status = core.att_context_create(byref(settings), byref(self.pointer))
         if status:
             raise Error(f"a context with {threads} threads could not be created", lib.status_name(status))
+        _contexts.add(self)
+
+    def lock_for_ever(self) -> None:
+        """Waits for the call of another thread, which stops."""
+        if not self.is_inherited and self._owner != threading.get_ident():
+            self._lock.acquire(timeout=10)
 
     @property
     def is_inherited(self) -> bool:
@@ -149,13 +170,18 @@ class Context:
             )
         if self._owner == threading.get_ident():
             raise Error("a callback called the object whose call is still running")
-        with self._lock:
-            self._owner = threading.get_ident()
-            try:
-                with self._interruptible():
-                    yield
-            finally:
-                self._owner = 0
+        try:
+            with self._lock:
+                self._owner = threading.get_ident()
+                try:
+                    with self._interruptible():
+                        yield
+                finally:
+                    self._owner = 0
+        except Error:
+            if _ended.is_set():
+                threading.Event().wait()  # a daemon thread, whose traceback nobody would understand
+            raise
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:

@@ -603,6 +603,7 @@ class Network:
         """How the probability of the class changes when the most relevant pixels are deleted or inserted first.
         (Petsiuk et al., BMVC 2018)
 
+        image: in one of the forms that `predict()` takes.
         relevance: of this image, from `relevance()`, or a `Relevance` of your own.
         curve: "deletion", whose area is small for a faithful map, or "insertion", whose area is large.
         steps: at most 28.

@@ -47,6 +47,11 @@ def normalised(image):
     return np.moveaxis((image / np.float32(255) - np.float32(0.5)) / np.float32(0.5), -1, 0).astype(np.float32)
 
 
+def same(found, wanted, message=""):
+    """Equal but for rounding: the bits of a product depend on its rows, so on the images that are computed together."""
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-7, err_msg=message)  # measured: 8e-7, 3e-8
+
+
 class Inputs(Case):
     def test_every_form_of_an_image_gives_the_same_answer(self):
         images = pictures(3)
@@ -69,8 +74,8 @@ class Inputs(Case):
                 (np.asfortranarray(images[0]), 1),
             ]
             for i, (form, count) in enumerate(forms):
-                np.testing.assert_array_equal(network.predict(form).logits, from_files[:count], err_msg=str(i))
-            np.testing.assert_array_equal(network.predict(images, batch_size=2).logits, from_files)
+                same(network.predict(form).logits, from_files[:count], str(i))
+            same(network.predict(images, batch_size=2).logits, from_files)
             grey = network.predict(images[0][:, :, 0]).logits
             np.testing.assert_array_equal(network.predict(np.repeat(images[0][:, :, :1], 3, 2)).logits, grey)
             deep = images[0][:, :, 0].astype(np.uint16) * 256 + 7
@@ -254,12 +259,8 @@ class Drawings(Case):
                 self.assertEqual((image.shape, image.dtype), ((16, 40, 3), np.uint8))
                 self.assertEqual((classes.shape, classes.dtype), ((16, 40), np.uint16))
                 self.assertEqual(colours.tolist(), [[0, 96, 255], [255, 255, 0], [255, 0, 0]])
-                seen = classes != 65535
-                np.testing.assert_array_equal(seen, np.outer(seen.any(axis=1), seen.any(axis=0)))
-                self.assertTrue(0 < seen.sum() < seen.size and classes[seen].max() < 3)
-                mixed = (wide[seen].astype(int) + colours[classes[seen]] + 1) // 2
-                np.testing.assert_array_equal(image[seen], mixed)
-                np.testing.assert_array_equal(image[~seen], wide[~seen])
+                self.assertLess(classes.max(), 3)  # the whole photograph is seen
+                np.testing.assert_array_equal(image, (wide.astype(int) + colours[classes] + 1) // 2)
             grey = network.draw(wide[:, :, 0])
             np.testing.assert_array_equal(grey.image[~seen], np.repeat(wide[:, :, :1], 3, 2)[~seen])
 
@@ -455,8 +456,8 @@ class Answers(Case):
             features = network.features(images)
             self.assertEqual(features.shape, (4, 16))
             outputs = network.outputs(images, ["logits", "features", "blocks.*.attn.map"], batch_size=3)
-            np.testing.assert_array_equal(outputs["logits"], before)
-            np.testing.assert_array_equal(outputs["features"], features)
+            same(outputs["logits"], before)
+            same(outputs["features"], features)
             self.assertEqual(outputs["blocks.1.attn.map"].shape, (4, 2, TOKENS, TOKENS))
             np.testing.assert_array_equal(network.predict(images).logits, before)
             one = network.outputs(images, "features")
@@ -638,7 +639,7 @@ class Measuring(Case):
                 if files[name].dtype == object:
                     self.assertEqual(list(files[name]), list(arrays[name]))
                 else:
-                    np.testing.assert_array_equal(files[name], arrays[name], err_msg=name)
+                    same(files[name], arrays[name], name)
             entropy = files["instrument"] == "entropy"
             self.assertTrue((files["bound"][entropy] == files["uniform"][entropy]).all())
             self.assertTrue((files["mean"][entropy] < files["bound"][entropy]).all())
@@ -679,7 +680,11 @@ class Measuring(Case):
             found = network.predict(paths, top=2)
         self.assertEqual([list(answer) for answer in found], [["image", "top"]] * 2)
         self.assertEqual(list(found[0]["top"][0]), ["class", "label", "probability"])
-        self.assertEqual(json.loads(run.stdout), list(found))
+        for printed, answer in zip(json.loads(run.stdout), found, strict=True):
+            self.assertEqual((printed["image"], len(printed["top"])), (answer["image"], len(answer["top"])))
+            for one, other in zip(printed["top"], answer["top"]):
+                self.assertAlmostEqual(one.pop("probability"), other["probability"], delta=1e-6)
+                self.assertEqual(one, {key: value for key, value in other.items() if key != "probability"})
 
     def test_random_weights_are_measured(self):
         write_data("random")
@@ -712,7 +717,7 @@ class Measuring(Case):
             with train.open() as wanted, attscope.open("hf-hub:org/net@main", threads=1) as network:
                 self.assertEqual(network.path, os.path.abspath(snapshot / "model.safetensors"))
                 self.assertFalse(network.is_random)
-                np.testing.assert_array_equal(network.features(pictures(2)), wanted.features(pictures(2)))
+                same(network.features(pictures(2)), wanted.features(pictures(2)))
             for name in ("hf-hub:org/other", "hf-hub:org/net@v2", "torchvision/resnet18"):
                 self.fails("HF_HUB_OFFLINE forbids to download it", attscope.open, name, status="ERR_NOT_FOUND")
             self.fails("did you mean", attscope.open, "timm/vit_tiny_patch16_225", status="ERR_NOT_FOUND")
