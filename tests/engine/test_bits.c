@@ -157,7 +157,7 @@ TEST(bits_do_not_depend_on_threads)
 }
 
 /* With SGD, because AdamW divides gradients that are 0 but for rounding (the key bias) by that rounding. Measured:
- * weights 3.0e-8, losses 1.3e-7 (the loss is about 1.7). */
+ * weights 3.0e-8, without AVX-512 1.2e-7; losses 1.3e-7 (the loss is about 1.7). */
 TEST(other_groups_and_lanes_agree_to_rounding)
 {
     result base = train((setup){"cpu", "sgd", 1, 4, 1, 1, ATT_FULL});
@@ -167,7 +167,7 @@ TEST(other_groups_and_lanes_agree_to_rounding)
                             {"ref", "sgd", 1, 4, 1, 1, ATT_FULL}, {"ref", "sgd", 3, 1, 1, 3, ATT_FULL}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         result other = train(others[i]);
-        assert_close(&base, &other, 1e-7, 5e-7);
+        assert_close(&base, &other, 2e-7, 5e-7);
         free(other.weights);
     }
     free(base.weights);
