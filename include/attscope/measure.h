@@ -45,8 +45,8 @@ enum { ATT_INSTRUMENT_OPTIONS = 5 };
 typedef struct att_instrument_info {
     const char *name, *summary;
     const char *title; /* heading: "Attention entropy"; NULL: the name */
-    /* How a network is looked at: "step size" (residual steps as those of a differential equation), "convolution" (heads
-     * as filters), "rank" (how far tokens collapse to one), "uniform" (dense attention). NULL: none of these */
+    /* How a network is looked at: "step size" (residual steps as those of a differential equation), "convolution"
+     * (heads as filters), "rank" (how far tokens collapse to one), "uniform" (dense attention). NULL: none of these */
     const char *view;
     const char *unit;
     const char *formula;       /* formula of one sample's number */

@@ -372,7 +372,8 @@ SCRATCH_TEST(damaged_files_are_refused_with_the_reason)
     write_file(self, folder, "data_batch_2.bin", bytes, size - 1);
     expect_failure(self, self->folder, "train", NULL, ATT_ERR_FORMAT, "data_batch_2.bin");
     write_file(self, folder, "data_batch_2.bin", bytes, 0);
-    expect_failure(self, self->folder, "train", NULL, ATT_ERR_FORMAT, "the size, 0 bytes, is not a multiple of the image size, 3073 bytes");
+    expect_failure(self, self->folder, "train", NULL, ATT_ERR_FORMAT,
+                   "the size, 0 bytes, is not a multiple of the image size, 3073 bytes");
     bytes[3 * PLANE + 1] = 10;
     write_file(self, folder, "data_batch_2.bin", bytes, size);
     expect_failure(self, self->folder, "train", NULL, ATT_ERR_FORMAT, "image 1 has label 10, expected 0 to 9");
