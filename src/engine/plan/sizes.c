@@ -83,6 +83,13 @@ static att_status choose_teams(att_plan *plan, const att_rewritten *from, const 
     return ATT_OK;
 }
 
+/* Whether the values of a sample keep their bits in any place of a group. Without AVX-512 the rounding of oneDNN's
+ * products depends on the place. */
+static bool has_equal_places(const att_plan *plan)
+{
+    return att_context_features(plan->context) & ATT_AVX512;
+}
+
 static att_status choose_groups(att_plan *plan, const att_rewritten *from, const att_plan_options *options)
 {
     const int requested = options->group;
@@ -95,7 +102,9 @@ static att_status choose_groups(att_plan *plan, const att_rewritten *from, const
         att_segment *segment = &plan->segments[i];
         segment->parts = plan->parts;
         segment->group = power_of_two_at_most(requested ? requested : rows / rows_of(from, segment), by->most);
-        if (!requested)
+        if (!requested && i == 0 && from->first_is_frozen && !has_equal_places(plan))
+            segment->group = 1; /* so that a session may remember the values of samples */
+        else if (!requested)
             status = shrink_group(plan, from, refs, segment);
     }
     if (status == ATT_OK && !options->parts)

@@ -25,7 +25,7 @@ FIXTURE_TEST(a_prediction_is_drawn_in_the_size_of_the_photograph)
     make_segmenter(f);
     att_network *network = open_network(f, export(f, path));
     att_preprocess preprocess = att_network_identity(network)->preprocess;
-    preprocess.crop_pct = 1;
+    snprintf(preprocess.crop_mode, sizeof preprocess.crop_mode, "center");
     CHECK(f->context, att_network_set_preprocess(network, &preprocess));
     for (int i = 0; i < WIDTH * HEIGHT; i++)
         pixels[i] = (uint8_t)(i * 7);
