@@ -7,6 +7,7 @@
 #include "base/core/random.h"
 #include "base/core/text.h"
 #include "lab/runs/advise/advice.h"
+#include "networks/nn/module.h"
 
 /* Returns whether the module has the option "start" with the choice "identity". */
 static bool can_start_as_identity(const att_module *module)
@@ -42,11 +43,11 @@ static att_status find_place(att_advice *advice, const att_module *module, const
 static att_status check_base(const att_advice *advice)
 {
     for (const char *at = advice->base; *at; at += strcspn(at, "+"), at += *at == '+') {
-        char name[64];
+        char module[ATT_OPTION_TEXT_BYTES];
         att_module_choice choice = {0};
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ":@+"), at);
-        ATT_TRY(att_module_parse(advice->context, name, &choice));
-        if (choice.module && choice.module->parameter && !choice.module->has_parameters)
+        snprintf(module, sizeof module, "%.*s", (int)strcspn(at, "@+"), at);
+        ATT_TRY(att_module_parse(advice->context, module, &choice));
+        if (choice.module && att_module_has_parameters(&choice))
             return att_fail(advice->context, ATT_ERR_UNSUPPORTED,
                             "%s has the modules %s: a fine-tuning can add a module only to a checkpoint whose modules "
                             "have no parameters",

@@ -5,6 +5,7 @@
 
 #include "base/flags/flags.h"
 #include "lab/runs/sweep/plan.h"
+#include "networks/nn/module.h"
 
 static const char MODULES[] = "modules";
 
@@ -82,7 +83,7 @@ static att_status same_places(att_context *context, const att_recipe *a, const a
     if (*same || !*module || !same_module(context, module, module, &choice))
         return ATT_OK;
     *same = !choice.module;
-    return choice.module && choice.module->parameter && !a->files.initial_checkpoint
+    return choice.module && att_module_has_parameters(&choice) && !a->files.initial_checkpoint
                ? same_network(context, &a->network, &b->network, same)
                : ATT_OK;
 }

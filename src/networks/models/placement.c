@@ -286,20 +286,14 @@ static att_status parse_placed(att_context *context, const att_hooks *hooks, con
     return att_placement_parse(context, places ? places : "all", stages, placed->at);
 }
 
-static bool has_parameters(const att_module_choice *choice)
-{
-    const att_module *module = choice->module;
-    return module->has_parameters ? module->has_parameters(choice->values) : module->parameter != NULL;
-}
-
 /* Whether both would have parameters in the same scope of some block. */
 static bool collide(const att_placed_module *a, const att_placed_module *b)
 {
     bool both = false;
     for (int block = 0; block < ATT_BLOCKS; block++)
         both |= a->at[block] && b->at[block];
-    return both && a->hook == b->hook && has_parameters(&a->choice) && has_parameters(&b->choice) &&
-           strcmp(a->choice.module->scope, b->choice.module->scope) == 0;
+    return both && a->hook == b->hook && att_module_has_parameters(&a->choice) &&
+           att_module_has_parameters(&b->choice) && strcmp(a->choice.module->scope, b->choice.module->scope) == 0;
 }
 
 static att_status check_collisions(att_context *context, const att_hooks *hooks, const char *text,

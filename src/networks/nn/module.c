@@ -220,3 +220,9 @@ att_value att_module_apply(const att_module_choice *choice, const att_scope *sco
         status = check_parameters(&own, choice->module, first);
     return status == ATT_OK ? changed : att_graph_fail(graph, status);
 }
+
+bool att_module_has_parameters(const att_module_choice *choice)
+{
+    const att_module *module = choice->module;
+    return module->has_parameters ? module->has_parameters(choice->values) : module->parameter != NULL;
+}

@@ -13,4 +13,7 @@ att_status att_module_check(att_context *context, const att_module *module);
  * itself if the choice has no module. A branch of the wrong kind fails the graph (ERR_UNSUPPORTED). */
 att_value att_module_apply(const att_module_choice *choice, const att_scope *scope, const att_module_site *site);
 
+/* Whether the module of a choice, which is not "none", has parameters with the options of the choice. */
+ATT_FOR_LAB bool att_module_has_parameters(const att_module_choice *choice);
+
 #endif
