@@ -26,7 +26,8 @@ function drawRelevance(canvas, photo, { height, width, values }, strength) {
    {panel, show}. show(model, view, photo, answer): draws the map of the answer's image; without a photo it hides the
    block. */
 function relevanceView(side, changed, strength) {
-  const canvas = element("canvas", { role: "img" }), words = element("p", { class: "relevance-words", "aria-live": "polite" });
+  const canvas = element("canvas", { role: "img", "aria-label": "Relevance" });
+  const words = element("p", { class: "relevance-words", "aria-live": "polite" });
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
   const tools = element("div", { class: "tools" }), picture = element("div", { class: "relevance-view", hidden: true }, canvas);
   const reading = element("p", { class: "reading" });

@@ -261,7 +261,8 @@ class Drawings(Case):
                 self.assertEqual(colours.tolist(), [[0, 96, 255], [255, 255, 0], [255, 0, 0]])
                 self.assertLess(classes.max(), 3)  # the whole photograph is seen
                 np.testing.assert_array_equal(image, (wide.astype(int) + colours[classes] + 1) // 2)
-            grey = network.draw(wide[:, :, 0])
+            image, classes, colours = network.draw(wide[:, :, 0])
+            np.testing.assert_array_equal(image, (wide[:, :, :1].astype(int) + colours[classes] + 1) // 2)
 
     def test_what_cannot_be_drawn(self):
         image = pictures(1)[0]
