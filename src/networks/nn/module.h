@@ -4,6 +4,8 @@
 
 #include <attscope/nn.h>
 
+#include "base/core/export.h"
+
 /* Returns the module `name`; NULL if there is none. */
 const att_module *att_module_find(const att_context *context, const char *name);
 /* Checks all members except the name, which must be valid. Errors: ERR_ARGUMENT if one is missing or invalid. */
