@@ -16,6 +16,11 @@ CLASSES = ["ant", "bee", "cow", "dog"]
 SANITIZED = bool(os.environ.get("ATT_SANITIZE"))
 
 
+def environment():
+    """For other programs: without the preloaded library of a sanitizer."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
 def tiny(**options):
     """A network with random weights."""
     return attscope.open("vit_tiny_patch16_224", **{**TINY, "seed": 42, "threads": 2, **options})

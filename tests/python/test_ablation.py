@@ -6,7 +6,7 @@ import subprocess
 
 import attscope
 import numpy as np
-from common import TINY, Case, main, pictures, tiny, write_data
+from common import TINY, Case, environment, main, pictures, tiny, write_data
 
 COMMAND = os.environ.get("ATTSCOPE")
 
@@ -51,7 +51,7 @@ class Ablations(Case):
             found = network.ablate("data", heads=["all", "blocks.0:0,1"], uniform=True, npz="python.npz", batch_size=3)
         subprocess.run(
             [COMMAND, "ablate", run.folder, "data", "--heads", "all;blocks.0:0,1", "--uniform", "--npz", "command.npz",
-             "--json", "command.json", "-b", "3"], check=True, capture_output=True)  # fmt: skip
+             "--json", "command.json", "-b", "3"], check=True, capture_output=True, env=environment())  # fmt: skip
         with open("command.json", encoding="utf-8") as file:
             command = json.load(file)
         for key, value in found.items():

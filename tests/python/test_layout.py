@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from attscope import _library as lib
-from common import Case, main
+from common import Case, environment, main
 
 INCLUDE = Path(__file__).parents[2] / "include"
 
@@ -19,8 +19,7 @@ class Layout(Case):
         Path("layout.c").write_text(code + "}\n")
         compiler = os.environ.get("CC", "cc")
         subprocess.run([compiler, f"-I{INCLUDE}", "layout.c", "-o", "layout"], check=True)
-        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        run = subprocess.run(["./layout"], check=True, capture_output=True, text=True, env=environment)
+        run = subprocess.run(["./layout"], check=True, capture_output=True, text=True, env=environment())
         return [int(line) for line in run.stdout.split()]
 
     def test_structs(self):

@@ -17,7 +17,9 @@ from unittest import mock
 
 import attscope
 import numpy as np
-from common import CLASSES, TINY, TOKENS, Case, Tensor, main, pictures, read_safetensors, tiny, write_data, write_png
+from common import (
+    CLASSES, TINY, TOKENS, Case, Tensor, environment, main, pictures, read_safetensors, tiny, write_data, write_png,
+)  # fmt: skip
 
 
 COMMAND = os.environ.get("ATTSCOPE")
@@ -674,7 +676,7 @@ class Measuring(Case):
         run = subprocess.run(
             [COMMAND, "predict", train.folder, *paths, "--topk", "2", "--threads", "1", "--json", "-"],
             check=True, capture_output=True,
-            env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},  # of a sanitizer
+            env=environment(),
         )  # fmt: skip
         with train.open(threads=1) as network:
             found = network.predict(paths, top=2)

@@ -10,7 +10,7 @@ import zlib
 
 import attscope
 import numpy as np
-from common import CLASSES, TINY, Case, main, pictures, write_data, write_png
+from common import CLASSES, TINY, Case, environment, main, pictures, write_data, write_png
 
 METHODS = ["chefer", "attention_gradient:layer=0", "grad_cam", "integrated_gradients:steps=4", "occlusion:cell=4",
            "rollout", "random:cells=3", "centre"]  # fmt: skip
@@ -20,7 +20,8 @@ CHECKPOINT = "runs/short/last.safetensors"
 
 
 def command(*arguments, fails=False):
-    made = subprocess.run([COMMAND, *arguments, "--threads", "2"], capture_output=True, text=True)
+    made = subprocess.run([COMMAND, *arguments, "--threads", "2"], capture_output=True, text=True,
+                          env=environment())  # fmt: skip
     assert (made.returncode != 0) == fails, made.stderr
     return made.stderr if fails else made.stdout
 
