@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <attscope/lab/sweep.h>
+
 #include "cells.h"
 #include "flags.h"
 #include "image_input.h"
@@ -44,18 +46,12 @@ static const att_flag_use uses[] = {
 
 enum { MOST_METHODS = 32, METHOD_TEXT = 256 };
 
-/* Sums of x and of x^2 over images. */
-typedef struct sums {
-    double sum, squares;
-} sums;
-
 typedef struct method {
     char text[METHOD_TEXT];
-    bool named;      /* by the user: it must apply */
-    bool left_out;   /* it does not apply */
-    double found[2]; /* areas of the last image, by att_curve */
-    sums areas[2];
-    double seconds; /* of the maps */
+    bool named;       /* by the user: it must apply */
+    bool left_out;    /* it does not apply */
+    double *areas[2]; /* by att_curve: of the images */
+    double seconds;   /* of the maps */
 } method;
 
 typedef struct job {
@@ -99,37 +95,33 @@ static int choose_methods(job *j)
 
 /* --- images ------------------------------------------------------------------------------------------------------- */
 
-static void add(sums *s, double value)
+static int make_room(job *j, int64_t images)
 {
-    s->sum += value;
-    s->squares += value * value;
+    for (int i = 0; i < j->method_count; i++)
+        for (int c = ATT_DELETION; c <= ATT_INSERTION; c++)
+            if (!(j->methods[i].areas[c] = calloc((size_t)images + 1, sizeof *j->methods[i].areas[c])))
+                return cli_failure("out of memory for the areas of %lld images", (long long)images);
+    return CLI_OK;
 }
 
-static double mean_of(const sums *s, int count)
+static void free_room(job *j)
 {
-    return s->sum / count;
-}
-
-/* Half of the 95 % interval of the mean: 1.96 sample deviations / sqrt(n). */
-static double half_of(const sums *s, int count)
-{
-    const double mean = mean_of(s, count);
-    return count < 2 ? NAN : 1.96 * sqrt(fmax(0, s->squares - count * mean * mean) / (count - 1) / count);
+    for (int i = 0; i < j->method_count; i++)
+        for (int c = ATT_DELETION; c <= ATT_INSERTION; c++)
+            free(j->methods[i].areas[c]);
 }
 
 /* The class is the most probable one. */
 static att_status judge(job *j, method *m)
 {
-    double probabilities[ATT_CURVE_MOST_STEPS + 1], area;
+    double probabilities[ATT_CURVE_MOST_STEPS + 1];
     att_relevance_map map;
     const double start = cli_now();
     att_status status = att_relevance_run(j->input.relevance, &j->input.batch, m->text, -1, &map);
     m->seconds += cli_now() - start;
-    for (int c = ATT_DELETION; c <= ATT_INSERTION && status == ATT_OK; c++) {
+    for (int c = ATT_DELETION; c <= ATT_INSERTION && status == ATT_OK; c++)
         status = att_relevance_curve(j->input.relevance, &j->input.batch, &map, map.target, (att_curve)c,
-                                     j->settings->steps, probabilities, &area);
-        m->found[c] = area;
-    }
+                                     j->settings->steps, probabilities, &m->areas[c][j->images]);
     return status;
 }
 
@@ -158,15 +150,6 @@ static int read_and_judge(job *j, int64_t index)
     return status == ATT_OK ? judge_image(j) : cli_check(j->cli, status);
 }
 
-/* Adds the areas of an image that all methods have judged. */
-static void count_image(job *j)
-{
-    for (int i = 0; i < j->method_count; i++)
-        for (int c = ATT_DELETION; c <= ATT_INSERTION; c++)
-            add(&j->methods[i].areas[c], j->methods[i].found[c]);
-    j->images++;
-}
-
 static bool show_progress(job *j, int64_t images, double started)
 {
     const double seconds = cli_now() - started;
@@ -185,11 +168,10 @@ static int judge_all(job *j)
     const int64_t count = att_dataset_count(j->dataset), wanted = j->settings->samples;
     const int64_t images = wanted > 0 && wanted < count ? wanted : count;
     const double started = cli_now();
-    int code = CLI_OK;
+    int code = make_room(j, images);
     for (int64_t i = 0; i < images && code == CLI_OK; i++) {
         code = read_and_judge(j, i * count / images);
-        if (code == CLI_OK)
-            count_image(j);
+        j->images += code == CLI_OK; /* all methods have judged it */
         if (code == CLI_OK && !show_progress(j, images, started))
             code = CLI_STOPPED;
     }
@@ -219,7 +201,8 @@ static void print_results(const job *j)
             continue;
         cli_left(m->text, widest);
         for (int c = ATT_DELETION; c <= ATT_INSERTION; c++) {
-            cli_format_spread(mean_of(&m->areas[c], j->images), half_of(&m->areas[c], j->images), text, sizeof text);
+            const att_paired area = att_paired_difference(m->areas[c], NULL, j->images);
+            cli_format_spread(area.mean, area.high - area.mean, text, sizeof text);
             cli_right(text, AREA);
         }
         snprintf(text, sizeof text, "%.1f", 1000 * m->seconds / j->images);
@@ -229,11 +212,13 @@ static void print_results(const job *j)
     cli_print("\nA faithful map has a small area of deletion and a large one of insertion.\n");
 }
 
-static void write_curve(att_json_writer *writer, const char *name, const sums *s, int images)
+static void write_curve(att_json_writer *writer, const char *name, const double *areas, int images)
 {
+    const att_paired area = att_paired_difference(areas, NULL, images);
     att_json_put_object(writer, name);
-    att_json_put_number(writer, "area", mean_of(s, images));
-    att_json_put_number(writer, "half_interval", half_of(s, images));
+    att_json_put_number(writer, "area", area.mean);
+    att_json_put_number(writer, "low", area.low);
+    att_json_put_number(writer, "high", area.high);
     att_json_end_object(writer);
 }
 
@@ -250,8 +235,8 @@ static void write_results(att_json_writer *writer, const void *from)
             continue;
         att_json_begin_object(writer);
         att_json_put_string(writer, "method", m->text);
-        write_curve(writer, "deletion", &m->areas[ATT_DELETION], j->images);
-        write_curve(writer, "insertion", &m->areas[ATT_INSERTION], j->images);
+        write_curve(writer, "deletion", m->areas[ATT_DELETION], j->images);
+        write_curve(writer, "insertion", m->areas[ATT_INSERTION], j->images);
         att_json_put_number(writer, "seconds_per_map", m->seconds / j->images);
         att_json_end_object(writer);
     }
@@ -309,6 +294,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     att_dataset_close(&j->dataset);
     cli_image_input_close(&j->input);
     cli_unload(&loaded);
+    free_room(j);
     free(j);
     return code;
 }

@@ -92,19 +92,19 @@ typedef struct job {
     att_dataset *dataset;
     cli_map_list list;
     cli_map_means means;
+    cli_picture_names names;
     att_json_writer *writer; /* NULL: no JSON */
     int64_t files;
 } job;
 
-/* The image's short name without its ending, with '_' for '/'. */
-static void name_image(const job *j, int64_t index, char name[CLI_PATH])
+/* Takes a name for the files of an image: its short name, with '_' for '/'. */
+static int name_image(job *j, int64_t index, char name[CLI_PATH])
 {
-    att_dataset_short_name(j->dataset, index, name, CLI_PATH);
-    char *dot = strrchr(name, '.');
-    if (dot && dot != name && !strchr(dot, '/'))
-        *dot = '\0';
-    for (char *at = name; *at; at++)
+    char given[CLI_PATH];
+    att_dataset_short_name(j->dataset, index, given, sizeof given);
+    for (char *at = given; *at; at++)
         *at = *at == '/' ? '_' : *at;
+    return cli_picture_names_take(&j->names, given, name);
 }
 
 static void write_json(const job *j, const char *name)
@@ -153,12 +153,11 @@ static int show_image(job *j, int64_t index)
     int code = cli_check(j->cli, status);
     if (code == CLI_OK)
         code = cli_map_list_find(&j->input, &j->settings->choice, &j->list);
-    name_image(j, index, name);
-    if (code != CLI_OK || strcmp(j->settings->mean, "none") != 0)
-        return code == CLI_OK
-                   ? cli_map_means_add(&j->means, att_dataset_label(j->dataset, index), j->input.pixels, &j->list)
-                   : code;
-    return write_files(j, j->input.pixels, 1, name);
+    if (code == CLI_OK && strcmp(j->settings->mean, "none") != 0)
+        return cli_map_means_add(&j->means, att_dataset_label(j->dataset, index), j->input.pixels, &j->list);
+    if (code == CLI_OK)
+        code = name_image(j, index, name);
+    return code == CLI_OK ? write_files(j, j->input.pixels, 1, name) : code;
 }
 
 /* Writes the mean maps of each group as those of an image. */
@@ -246,6 +245,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     code = cli_json_end_list(cli, j.writer, s->output.json, code);
     cli_map_list_free(&j.list);
     cli_map_means_free(&j.means);
+    cli_picture_names_free(&j.names);
     att_dataset_close(&j.dataset);
     cli_image_input_close(&j.input);
     cli_unload(&loaded);

@@ -1,49 +1,11 @@
 #include "drawings.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "paths.h"
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
-
-/* Names that differ in their case only would be one file on some file systems. */
-static int compare(const void *a, const void *b)
-{
-    return strcasecmp(a, b);
-}
-
-/* Copies the last part of the name, without the ending of an image. */
-static void copy_stem(const char *name, char stem[CLI_PATH])
-{
-    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
-    const char *slash = strrchr(name, '/');
-    snprintf(stem, CLI_PATH, "%s", slash ? slash + 1 : name);
-    const size_t length = strlen(stem);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const size_t end = strlen(endings[i]);
-        if (length > end && strcasecmp(stem + length - end, endings[i]) == 0)
-            stem[length - end] = '\0';
-    }
-}
-
-/* Takes the first name that no photograph has: "cat", "cat-2", ... */
-static int take_name(cli_drawings *drawings, const char *name, char taken[CLI_PATH])
-{
-    char stem[CLI_PATH];
-    copy_stem(name, stem);
-    snprintf(taken, CLI_PATH, "%s", stem);
-    for (int i = 2; tfind(taken, &drawings->names, compare); i++)
-        if (snprintf(taken, CLI_PATH, "%s-%d", stem, i) >= CLI_PATH)
-            return cli_failure("%s: the name is too long for a drawing", name);
-    char *kept = strdup(taken);
-    if (kept && tsearch(kept, &drawings->names, compare))
-        return CLI_OK;
-    free(kept);
-    return cli_failure("out of memory for the names of drawings");
-}
+/* --- files -------------------------------------------------------------------------------------------------------- */
 
 static int place(const cli_drawings *drawings, const char *name, const char *ending, char path[CLI_PATH])
 {
@@ -118,11 +80,7 @@ int cli_drawings_open(cli_app *cli, const char *folder, const att_network *netwo
 
 void cli_drawings_close(cli_drawings *drawings)
 {
-    while (drawings->names) {
-        char *name = *(char **)drawings->names;
-        tdelete(name, &drawings->names, compare);
-        free(name);
-    }
+    cli_picture_names_free(&drawings->names);
 }
 
 static att_status write_files(const cli_drawings *drawings, const att_drawing *drawing, cli_drawn *drawn)
@@ -140,7 +98,7 @@ int cli_drawings_add(cli_drawings *drawings, const char *name, const att_image *
 {
     char taken[CLI_PATH];
     att_drawing drawing = {0};
-    int code = take_name(drawings, name, taken);
+    int code = cli_picture_names_take(&drawings->names, name, taken);
     if (code == CLI_OK)
         code = place(drawings, taken, ".drawn.png", drawn->image);
     if (code == CLI_OK)

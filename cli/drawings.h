@@ -2,7 +2,7 @@
 #ifndef CLI_DRAWINGS_H
 #define CLI_DRAWINGS_H
 
-#include "cli.h"
+#include "picture_names.h"
 
 #define CLI_DRAWINGS_LEGEND "legend.txt"
 
@@ -10,7 +10,7 @@ typedef struct cli_drawings {
     cli_app *cli;
     const char *folder;
     const att_network *network;
-    void *names; /* those of the photographs so far, as tsearch() keeps them */
+    cli_picture_names names;
 } cli_drawings;
 
 /* The files of one photograph. */

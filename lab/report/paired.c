@@ -38,8 +38,8 @@ att_paired att_paired_difference(const double *a, const double *b, int count)
 {
     att_spread spread = {0};
     for (int i = 0; i < count; i++)
-        if (isfinite(a[i]) && isfinite(b[i]))
-            att_spread_add(&spread, a[i] - b[i]);
+        if (isfinite(a[i]) && (!b || isfinite(b[i])))
+            att_spread_add(&spread, a[i] - (b ? b[i] : 0));
     int n = (int)spread.count;
     att_paired paired = {.count = n, .mean = att_spread_mean(&spread), .deviation = att_spread_deviation(&spread)};
     att_paired_widen(&paired, 1);

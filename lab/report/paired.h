@@ -4,15 +4,6 @@
 
 #include <attscope/lab/sweep.h>
 
-/* Computes the differences d = a[i] - b[i] of the pairs in which both are finite, and
- *
- *   low, high   mean(d) -/+ t s / sqrt(n), where s is the deviation of d and t the 0.975 quantile of Student's t with
- *               n - 1 degrees of freedom (Student 1908). It assumes that the differences are drawn from one normal
- *               distribution. With few pairs t is large: 12.7 for n = 2, 4.30 for 3, 2.78 for 5
- *
- * Does not fail. */
-att_paired att_paired_difference(const double *a, const double *b, int count);
-
 /* Replaces low and high by those of simultaneous intervals: all of `tests` such intervals contain their means with a
  * probability of at least 95 %, each with 1 - 0.05 / tests (Bonferroni). However the differences depend on each other,
  * an interval of some difference whose mean is 0 excludes 0 in at most 5 % of the experiments. */

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import unittest
@@ -124,7 +125,9 @@ class Relevance(Case):
             for curve in ("deletion", "insertion"):
                 areas = [self.network.curve(file, of, curve, 5).area for file, of in zip(files, maps)]
                 self.assertAlmostEqual(one[curve]["area"], np.mean(areas), 12)
-                self.assertAlmostEqual(one[curve]["half_interval"], 1.96 * np.std(areas, ddof=1) / 2, 12)
+                half = 3.1824463052837078 * np.std(areas, ddof=1) / 2  # Student's t with 3 degrees of freedom
+                self.assertAlmostEqual(one[curve]["high"] - one[curve]["area"], half, 12)
+                self.assertAlmostEqual(one[curve]["area"] - one[curve]["low"], half, 12)
 
     @unittest.skipUnless(COMMAND, "the command is not built")
     def test_pictures(self):
@@ -157,6 +160,15 @@ class Relevance(Case):
         for number in range(1, count):
             at = int(entries[number][:10])
             self.assertTrue(pdf[at:].startswith(b"%d 0 obj\n" % number))
+
+    @unittest.skipUnless(COMMAND, "the command is not built")
+    def test_photographs_of_one_name_have_files_of_their_own(self):
+        os.mkdir("twins")
+        for name in "cow.png", "cow.jpg":
+            shutil.copy("cow.png", f"twins/{name}")
+        command("maps", CHECKPOINT, "twins", "-o", "told", "--show=centre")
+        names = ["cow-2.centre.png", "cow-2.npz", "cow.centre.png", "cow.npz"]
+        self.assertEqual(sorted(os.listdir("told")), names)
 
     @unittest.skipUnless(COMMAND, "the command is not built")
     def test_means(self):

@@ -104,6 +104,14 @@ typedef struct att_paired {
     double mean, deviation; /* of the differences; NaN without pairs, and the deviation (n - 1) also for one pair */
     double low, high;       /* 95 % confidence interval of the mean, by Student's t; NaN for fewer than two pairs */
 } att_paired;
+/* Computes the differences d = a[i] - b[i] of the pairs in which both are finite; b: NULL means zeros. The interval is
+ *
+ *   mean(d) -/+ t s / sqrt(n), where s is the deviation of d and t the 0.975 quantile of Student's t with n - 1 degrees
+ *   of freedom (Student 1908)
+ *
+ * It assumes that the differences are drawn from one normal distribution. With few pairs t is large: 12.7 for n = 2,
+ * 4.30 for 3, 2.78 for 5. Does not fail. */
+ATT_API att_paired att_paired_difference(const double *a, const double *b, int count);
 /* Whether the interval does not contain 0. False without an interval. */
 ATT_API bool att_paired_is_separated(const att_paired *paired);
 /* One-line explanation, for tables and pages. */

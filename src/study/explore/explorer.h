@@ -102,6 +102,9 @@ void att_explorer_head_row(const att_explorer *explorer, int layer, int64_t quer
 /* ERR_UNSUPPORTED unless the layers 0..layer have the same tokens and no windows. what: a method, which begins the
  * message. */
 att_status att_explorer_check_tokens(const att_explorer *explorer, int layer, const char *what);
+/* Follows weights of tokens from layer `layer` down to the first, in place: way = way / 2 + way A / 2, A the mean over
+ * heads. way: [N]. For layers with the same tokens (att_explorer_check_tokens()). */
+att_status att_explorer_follow(const att_explorer *explorer, int layer, double *way);
 /* a . b, as scores are computed. */
 double att_explorer_dot(const float *a, const float *b, int64_t count);
 

@@ -259,17 +259,22 @@ static int64_t most_elements(const att_explorer *explorer, int layer)
     return most;
 }
 
+att_status att_explorer_follow(const att_explorer *explorer, int layer, double *way)
+{
+    const size_t bytes = (size_t)most_elements(explorer, layer) * sizeof(double);
+    double *rows = att_allocate(explorer->context, bytes);
+    att_status status = rows ? ATT_OK : att_fail_memory(explorer->context, bytes, "the rows of an attention map");
+    for (int l = layer; l >= 0 && status == ATT_OK; l--)
+        status = follow(explorer, l, rows, way);
+    att_free(explorer->context, rows);
+    return status;
+}
+
 att_status att_explorer_rollout(const att_explorer *explorer, int layer, int query_token, double *row)
 {
     ATT_TRY(check(explorer, layer, query_token));
     ATT_TRY(att_explorer_check_tokens(explorer, layer, "rollout"));
-    const size_t bytes = (size_t)most_elements(explorer, layer) * sizeof(double);
-    double *rows = att_allocate(explorer->context, bytes);
-    att_status status = rows ? ATT_OK : att_fail_memory(explorer->context, bytes, "the rows of an attention map");
     memset(row, 0, (size_t)explorer->layers[layer].tokens * sizeof *row);
     row[query_token] = 1;
-    for (int l = layer; l >= 0 && status == ATT_OK; l--)
-        status = follow(explorer, l, rows, row);
-    att_free(explorer->context, rows);
-    return status;
+    return att_explorer_follow(explorer, layer, row);
 }

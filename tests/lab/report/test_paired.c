@@ -54,6 +54,8 @@ TEST(one_pair_has_no_interval)
     assert_false(att_paired_is_separated(&paired));
     paired = att_paired_difference(a, b, 0);
     assert_true(paired.count == 0 && isnan(paired.mean));
+    paired = att_paired_difference(a, NULL, 1);
+    assert_true(paired.count == 1 && paired.mean == 3);
 }
 
 /* Two degrees: share sqrt(2 / (1 - share^2)). One: tan(pi share / 2). */
