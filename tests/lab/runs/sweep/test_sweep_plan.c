@@ -453,6 +453,29 @@ FIXTURE_TEST(lack_of_memory_keeps_the_results_of_finished_runs)
     att_context_destroy(&context);
 }
 
+static int count_runs(fixture *f, const char *vary)
+{
+    char path[160];
+    const char *const modules[] = {vary};
+    att_sweep_options options = small_sweep(f, path);
+    options.vary = modules;
+    options.seed_count = 1;
+    att_sweep_plan *plan = open_plan(f, &options);
+    const int count = att_sweep_plan_count(plan);
+    att_sweep_plan_close(&plan);
+    return count;
+}
+
+/* Places are compared by the parameters of the module, which cb has with start=identity only. */
+FIXTURE_TEST(equal_places_run_once)
+{
+    assert_int_equal(count_runs(f, "modules=cb_s,cb_s@after_mlp"), 1);
+    assert_int_equal(count_runs(f, "modules=cb_s,cb_s@after_mlp:0"), 2);
+    assert_int_equal(count_runs(f, "modules=cb,cb@after_mlp:0"), 2);
+    assert_int_equal(count_runs(f, "modules=cb:start=identity,cb:start=identity@after_mlp"), 1);
+    assert_int_equal(count_runs(f, "modules=cb:start=identity,cb:start=identity@after_mlp:0"), 2);
+}
+
 FIXTURE_TEST(the_list_of_instruments_has_no_limit)
 {
     enum { COUNT = 40 };
