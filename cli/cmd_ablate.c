@@ -169,7 +169,7 @@ static void print_found(const job *j)
     cli_print("unchanged: accuracy %.2f %%, loss %.4f, p_class %.4f; %lld image%s", facts.accuracy, facts.loss,
               facts.probability, (long long)facts.images, cli_plural(facts.images));
     if (facts.unlabelled > 0)
-        cli_print(", of which %lld without a class count by what the unchanged network predicts",
+        cli_print(", of which %lld have no class: that which the unchanged network predicts counts",
                   (long long)facts.unlabelled);
     cli_print("\n%s:\n\n", uniform ? "changes if heads are uniform" : "changes if parts are removed");
     print_changes(j);
@@ -236,7 +236,7 @@ static int read_operands(settings *s, const char *const *operands, int count)
     if (used < count)
         return cli_usage("ablate: \"%s\" is one operand too many; see attscope ablate --help", operands[used]);
     if (!s->options.greedy && s->options.bound > 0)
-        return cli_usage("ablate: --bound is the end of --greedy, which is not given");
+        return cli_usage("--bound requires --greedy");
     return CLI_OK;
 }
 

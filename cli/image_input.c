@@ -8,9 +8,10 @@ int cli_image_input_open(cli_app *cli, att_network *network, cli_image_input *in
     const att_transform_options *t = &input->transform;
     const att_model_input taken = att_model_input_at(att_network_model(network), 0);
     if (!taken.image || att_model_input_at(att_network_model(network), 1).field.name)
-        return cli_failure("this needs a network whose only input is an image");
+        return cli_failure("the command takes only networks whose single input is an image");
     if (att_network_varies(network))
-        return cli_failure("this needs a network that takes images of one size, and this one takes each in its own");
+        return cli_failure(
+            "the command takes only networks for images of one size; this one takes photographs of any size");
     input->pixels = calloc((size_t)t->height * (size_t)t->width * (size_t)t->channels, sizeof *input->pixels);
     if (!input->pixels)
         return cli_failure("out of memory for an image");

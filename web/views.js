@@ -3,13 +3,13 @@
 
 const VIEWS = [
   { name: "step size", title: "Step size", about: "Residual additions as steps of a differential equation",
-    says: saysOfSteps, without: "The network has no residual additions, so it has no step sizes." },
+    says: saysOfSteps, without: "No figures: the network has no residual additions, or they were not measured." },
   { name: "convolution", title: "Convolution", about: "Heads of attention as filters of a convolution",
-    says: saysOfHeads, without: "The network has no attention between tokens whose heads could act as filters." },
+    says: saysOfHeads, without: "No figures: the network has no attention between tokens, or its heads were not measured." },
   { name: "rank", title: "Rank", about: "How far tokens become equal with depth",
-    says: saysOfRank, without: "The network has no tokens that could become equal." },
+    says: saysOfRank, without: "No figures: the network has no tokens that could become equal, or they were not measured." },
   { name: "uniform", title: "Uniform attention", about: "How densely queries attend",
-    says: saysOfEntropy, without: "The network has no attention whose weights could be uniform." },
+    says: saysOfEntropy, without: "No figures: the network has no attention, or it was not measured." },
 ];
 
 /* The figures of one statistic over the nodes of a network, without those that another instrument leaves out. */

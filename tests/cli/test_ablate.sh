@@ -35,7 +35,7 @@ out_has 'removed so far'
 run 0 ablate out/plain data --split test --greedy --bound 100 --brief
 
 usage 'ablate needs CHECKPOINT and DATA; see attscope ablate --help' ablate out/plain
-usage 'ablate: --bound is the end of --greedy, which is not given' ablate out/plain data --bound 90
+usage '--bound requires --greedy' ablate out/plain data --bound 90
 usage 'ablate: "more" is one operand too many; see attscope ablate --help' ablate out/plain data more
 refused() { # MESSAGE ARGUMENT...
     local message=$1

@@ -32,7 +32,7 @@ def check_attention(browser):
           says["convolution"], says["convolution"])
     check("50 % of their norm after the first addition and 5 % after the last: the tokens have nearly collapsed" in
           says["rank"], says["rank"])
-    check("could be uniform" in says["uniform"], says["uniform"])  # no figure of this view
+    check("no attention, or it was not measured" in says["uniform"], says["uniform"])  # no figure of this view
     row = texts(page, "[data-view='rank'] tbody tr:first-child td")
     check(row[0] == "Rank residual" and row[2] == "0.05 to 0.9, mean 0.483", f"the row of the residual: {row}")
     check("0 if all tokens are equal" in row[3], f"the scale: {row[3]}")
@@ -45,7 +45,7 @@ def check_maps(browser):
     says = views(page)
     check("it has no gates" in says["step size"], says["step size"])
     for name in ("convolution", "rank", "uniform"):
-        check(says[name].startswith("The network has no "), f"{name}: {says[name]}")
+        check(says[name].startswith("No figures: the network has no "), f"{name}: {says[name]}")
     check(page.evaluate("document.documentElement.scrollWidth") <= 390, "the page fits a phone")
 
 
