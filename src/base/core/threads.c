@@ -1,7 +1,6 @@
 #include "base/core/threads.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,16 +28,22 @@ static att_status fail_thread(att_context *context, int code, const char *what)
                     what, reason);
 }
 
-att_status att_thread_start(att_context *context, pthread_t *thread, void *(*run)(void *), void *argument,
-                            const char *what)
+void att_signals_hold(sigset_t *before)
 {
-    sigset_t others, before;
+    sigset_t others;
     sigfillset(&others);
     sigdelset(&others, SIGBUS); /* these four are faults of the thread itself */
     sigdelset(&others, SIGFPE);
     sigdelset(&others, SIGILL);
     sigdelset(&others, SIGSEGV);
-    pthread_sigmask(SIG_SETMASK, &others, &before);
+    pthread_sigmask(SIG_SETMASK, &others, before);
+}
+
+att_status att_thread_start(att_context *context, pthread_t *thread, void *(*run)(void *), void *argument,
+                            const char *what)
+{
+    sigset_t before;
+    att_signals_hold(&before);
     int code = pthread_create(thread, NULL, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return code == 0 ? ATT_OK : fail_thread(context, code, what);

@@ -3,6 +3,7 @@
 #define ATT_CORE_THREADS_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #include <attscope/context.h>
@@ -19,6 +20,10 @@ ATT_FOR_LAB void att_threads_run(att_context *context, int threads, att_work_fn 
  * with its article. Errors: ERR_MEMORY; ERR_IO if the system allows no more threads. */
 ATT_FOR_LAB att_status att_thread_start(att_context *context, pthread_t *thread, void *(*run)(void *), void *argument,
                                         const char *what);
+
+/* Lets signals wait, or go to other threads, until pthread_sigmask(SIG_SETMASK, before, NULL). Faults of the thread
+ * itself (SIGSEGV and its like) do not wait. */
+void att_signals_hold(sigset_t *before);
 
 /* A barrier for `count` threads. A waiting thread spins briefly, then yields the processor. */
 typedef struct att_barrier {

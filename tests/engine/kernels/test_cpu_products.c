@@ -1,6 +1,8 @@
 /* Matrix products of real networks with oneDNN: no reference implementation is chosen, threads do not disturb each
  * other, and a lack of memory leaves nothing behind. */
 #include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #include "engine/kernels/cpu/onednn.h"
 #include "engine/kernels/tiers.h"
@@ -115,6 +117,53 @@ TEST(threads_do_not_disturb_each_other)
     free(b);
     free(packed);
     att_product_destroy(context, product);
+}
+
+static uintptr_t stack_end;
+static volatile sig_atomic_t signals, astray;
+
+static void see_the_stack(int number)
+{
+    (void)number;
+    char here;
+    signals = signals + 1;
+    astray = astray || stack_end - (uintptr_t)&here > 1 << 20;
+}
+
+/* A handler of a signal, such as that of Ctrl-C, runs on the stack of the thread. Kernels of oneDNN that use the stack
+ * pointer for other things made it run, and write, on the heap. */
+TEST(signals_wait_for_the_end_of_a_product)
+{
+    char here;
+    stack_end = (uintptr_t)&here;
+    struct sigaction handler = {.sa_handler = see_the_stack, .sa_flags = SA_RESTART}, former;
+    assert_int_equal(sigaction(SIGALRM, &handler, &former), 0);
+    const struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+    for (int pack = 0; pack < 2; pack++) {
+        att_product_spec spec = {.rows = ROWS, .inner = 768, .columns = COLUMNS, .pack = pack};
+        att_product *product;
+        assert_int_equal(att_product_create(context, &spec, &product), ATT_OK);
+        float *a = case_memory((size_t)spec.rows * spec.inner * sizeof(float));
+        float *b = case_memory((size_t)spec.inner * spec.columns * sizeof(float));
+        float *to = case_memory((size_t)spec.rows * spec.columns * sizeof(float));
+        void *packed = pack ? case_memory(att_product_packed_bytes(product)) : NULL;
+        void *scratch = case_memory(att_product_scratch_bytes(product));
+        setitimer(ITIMER_REAL, &often, NULL);
+        for (signals = 0; signals < 50 && !astray;) {
+            if (pack)
+                assert_int_equal(att_product_pack(product, b, packed), ATT_OK);
+            assert_int_equal(att_product_run(product, a, pack ? packed : b, NULL, to, scratch), ATT_OK);
+        }
+        setitimer(ITIMER_REAL, &never, NULL);
+        assert_false(astray);
+        free(a);
+        free(b);
+        free(to);
+        free(packed);
+        free(scratch);
+        att_product_destroy(context, product);
+    }
+    sigaction(SIGALRM, &former, NULL);
 }
 
 /* Refuses the n-th call of the allocator (from 0) if it requests memory. */

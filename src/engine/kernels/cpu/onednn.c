@@ -3,6 +3,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/random.h"
+#include "base/core/threads.h"
 #include "engine/kernels/cpu/list.h"
 #include "engine/kernels/cpu/onednn_inner.h"
 
@@ -284,9 +285,14 @@ dnnl_status_t att_onednn_execute(dnnl_engine_t engine, dnnl_primitive_t primitiv
         created += status == dnnl_success;
     }
     if (status == dnnl_success) {
+        /* Until oneDNN 3.11 some products keep the stack pointer in a buffer of the heap, where the kernel would store
+         * the registers for a handler: the heap would be destroyed (github.com/uxlfoundation/oneDNN/issues/4845). */
+        sigset_t signals;
+        att_signals_hold(&signals);
         int before = att_onednn_enter();
         status = dnnl_primitive_execute(primitive, stream, count, bound);
         att_onednn_leave(before);
+        pthread_sigmask(SIG_SETMASK, &signals, NULL);
     }
     while (created-- > 0)
         dnnl_memory_destroy(bound[created].memory);
