@@ -131,7 +131,6 @@ def test_images(server, page):
 
 def test_others(server, page):
     choose(page, "uniform")
-    wait(page, "document.querySelector('.panel').hidden || true")
     uniform = command("--heads", "all", "--uniform")["parts"]
     wait(page, f"[...document.querySelectorAll('.heat button')].length === {len(uniform)} && "
          f"Math.abs(Number(document.querySelector('.heat button').dataset.value) - ({uniform[0]['loss']['mean']})) < 1e-5"

@@ -78,6 +78,7 @@ typedef struct att_kernel {
     att_status (*prepare)(const att_problem *problem, att_prepared *prepared); /* NULL: nothing to prepare */
     /* Writes the packed copy. in: pointers to the problem's shared inputs, NULL for other inputs. */
     att_status (*pack)(const att_problem *problem, void *state, const void *const *in, void *packed);
+    unsigned packed_in; /* inputs (bits) of which run() reads the packed copy only, wherever there is one */
     att_status (*run)(const att_call *call);
     void (*release)(att_context *context, void *state);
 } att_kernel;

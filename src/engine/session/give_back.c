@@ -1,6 +1,4 @@
 /* In inference, weights that kernels read in a packed copy are not needed a second time. */
-#include <string.h>
-
 #include "base/core/error.h"
 #include "base/core/pages.h"
 #include "engine/session/session.h"
@@ -14,12 +12,7 @@ static size_t bytes_of(const att_session *session, int parameter)
 /* Whether the step reads input i in its packed copy only. */
 static bool reads_packed(const att_step *step, int i)
 {
-    enum { WEIGHT = 1 };
-    static const char *const ops[] = {"linear", "conv2d", "conv_transpose2d"};
-    for (size_t op = 0; op < sizeof ops / sizeof *ops; op++)
-        if (step->packed >= 0 && i == WEIGHT && strcmp(step->unit->problem.op, ops[op]) == 0)
-            return true;
-    return false;
+    return step->packed >= 0 && step->unit->kernel->packed_in >> i & 1;
 }
 
 /* Marks the parameters that the step reads as they are. */

@@ -365,7 +365,7 @@ static att_status prepare_data_grad(const att_problem *problem, att_prepared *pr
 
 #define KERNEL(symbol, op, name, prepare_, ...)                                                                      \
     ATT_CPU_KERNEL(symbol, op, name, .f32 = true, .prepare = prepare_, .pack = pack, .run = run, .release = release, \
-                   __VA_ARGS__);
+                   .packed_in = 1u << WEIGHT, __VA_ARGS__);
 #define FORWARD_BF16 .bf16_in = 1u << X | 1u << RESIDUAL, .bf16_out = 1, .accepts = takes_bf16
 #define GRAD_BF16 .bf16_in = 1u << DY | 1u << GRAD_RESIDUAL | 1u << RELU_OUTPUT, .bf16_out = 1, .accepts = takes_bf16
 

@@ -168,7 +168,7 @@ static bool takes_bf16(const att_problem *problem)
 
 #define KERNEL(symbol, name, ...)                                                                            \
     ATT_CPU_KERNEL(symbol, "linear", name, .prepare = prepare, .pack = pack, .run = run, .release = release, \
-                   .f32 = true, __VA_ARGS__);
+                   .f32 = true, .packed_in = 1u << WEIGHT, __VA_ARGS__);
 #define BF16 .bf16_in = 1, .bf16_out = 1, .accepts = takes_bf16
 
 KERNEL(linear, "onednn", .features = 0)

@@ -326,4 +326,4 @@ static att_status run(const att_call *call)
 }
 
 ATT_SIMD_KERNEL(conv2d, .bf16_in = 1u << ATT_CONV_X | 1u << ATT_CONV_RESIDUAL, .bf16_out = 1, .accepts = accepts,
-                .prepare = prepare, .pack = pack, .run = run);
+                .prepare = prepare, .pack = pack, .packed_in = 1u << ATT_CONV_WEIGHT, .run = run);

@@ -206,9 +206,10 @@ static att_status back_run(const att_call *call)
     return run(call, true);
 }
 
-#define KERNEL(op, which)                                                                      \
-    ATT_TIER_KERNEL(op##_planes, #op, "simd-planes", .f32 = true, .bf16_in = 1, .bf16_out = 1, \
-                    .accepts = which##_accepts, .prepare = which##_prepare, .pack = which##_pack, .run = which##_run);
+#define KERNEL(op, which)                                                                         \
+    ATT_TIER_KERNEL(op##_planes, #op, "simd-planes", .f32 = true, .bf16_in = 1, .bf16_out = 1,    \
+                    .accepts = which##_accepts, .prepare = which##_prepare, .pack = which##_pack, \
+                    .packed_in = 1u << WEIGHT, .run = which##_run);
 
 KERNEL(conv2d, forward)
 KERNEL(conv2d_data_grad, back)

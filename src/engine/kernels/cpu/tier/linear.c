@@ -86,4 +86,4 @@ static att_status run(const att_call *call)
 }
 
 ATT_SIMD_KERNEL(linear, .bf16_in = 1u << X, .bf16_out = 1, .accepts = accepts, .prepare = prepare, .pack = pack,
-                .run = run);
+                .packed_in = 1u << WEIGHT, .run = run);
