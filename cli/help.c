@@ -79,18 +79,45 @@ static void help_row(const att_flags *flags, const att_flag_place *place, FILE *
     cli_print_wrapped(out, about, INDENT);
 }
 
-void cli_flags_help(const att_flags *flags, FILE *out)
+static bool has_details(const att_flag_group *group, const char *owner)
 {
-    const char *title = "";
-    for (int i = 0; i < att_flags_count(flags); i++) {
-        att_flag_place place = att_flags_at(flags, i);
-        if (!place.flag->help)
+    return group->usual > 0 && strcmp(group->owner, owner) == 0;
+}
+
+static void print_left_out(const att_flag_group *group, int count, FILE *out)
+{
+    if (count > 0)
+        fprintf(out, "  %d more flags: --help-%s\n", count, group->owner);
+}
+
+void cli_flags_help(const att_flags *flags, const char *owner, FILE *out)
+{
+    const att_flag_group *group = NULL;
+    int left_out = 0;
+    for (int i = 0, row = 0; i < att_flags_count(flags); i++) {
+        const att_flag_place place = att_flags_at(flags, i);
+        if (!place.flag->help || (owner && !has_details(place.group, owner)))
             continue;
-        if (strcmp(title, place.title) != 0)
-            fprintf(out, "\n%s:\n", place.title);
-        title = place.title;
-        help_row(flags, &place, out);
+        if (!group || strcmp(group->title, place.group->title) != 0) {
+            print_left_out(group, left_out, out);
+            fprintf(out, "\n%s:\n", place.group->title);
+            row = left_out = 0;
+        }
+        group = place.group;
+        if (owner || group->usual == 0 || row++ < group->usual)
+            help_row(flags, &place, out);
+        else
+            left_out++;
     }
+    print_left_out(group, left_out, out);
+}
+
+bool cli_has_details(const att_flags *flags, const char *owner)
+{
+    for (int i = 0; i < att_flags_count(flags); i++)
+        if (has_details(att_flags_at(flags, i).group, owner))
+            return true;
+    return false;
 }
 
 char *cli_detail_text(const att_detail *option, char text[CLI_ABOUT_TEXT])

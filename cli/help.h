@@ -20,8 +20,11 @@ void cli_about_text(const att_flags *flags, const att_flag_place *place, char te
  * Returns `text`. */
 char *cli_detail_text(const att_detail *option, char text[CLI_ABOUT_TEXT]);
 
-/* Prints all flags with their defaults, group by group. */
-void cli_flags_help(const att_flags *flags, FILE *out);
+/* Prints the flags with their defaults, group by group. owner: prints the groups of which --help-OWNER shows more than
+ * --help; NULL: what --help shows. */
+void cli_flags_help(const att_flags *flags, const char *owner, FILE *out);
+/* Whether there are such groups. */
+bool cli_has_details(const att_flags *flags, const char *owner);
 
 /* Prints text, wrapped at 80 columns. The first line has `indent` columns already; further lines are indented by as
  * many. */

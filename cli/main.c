@@ -49,15 +49,7 @@ static void print_help(const cli_command *command, const att_flags *flags)
     printf("\nExample:\n%s\n", command->example);
     if (command->explain)
         command->explain(stdout);
-    cli_flags_help(flags, stdout);
-}
-
-static bool asks_for_help(int argc, char **argv)
-{
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return true;
-    return false;
+    cli_flags_help(flags, NULL, stdout);
 }
 
 /* One call of a command. */
@@ -71,6 +63,20 @@ typedef struct call {
     att_ignored_flags ignored;
     att_yaml *config; /* owns strings of the settings */
 } call;
+
+/* Prints the help that the arguments ask for. Returns whether they ask for any. */
+static bool print_asked_help(const call *c, const att_flags *flags)
+{
+    static const char details[] = "--help-";
+    for (int i = 0; i < c->argc && strcmp(c->argv[i], "--") != 0; i++) {
+        const char *text = c->argv[i];
+        if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0)
+            return print_help(c->command, flags), true;
+        if (strncmp(text, details, strlen(details)) == 0 && cli_has_details(flags, text + strlen(details)))
+            return cli_flags_help(flags, text + strlen(details), stdout), true;
+    }
+    return false;
+}
 
 static int parse(cli_app *cli, call *c)
 {
@@ -147,10 +153,8 @@ static int run_with(cli_app *cli, call *c)
         code = cli_check(cli, cli_flags_create(cli->context, c->command, &cli->flags));
     if (code != CLI_OK)
         return code;
-    if (asks_for_help(c->argc, c->argv)) {
-        print_help(c->command, cli->flags);
+    if (print_asked_help(c, cli->flags))
         return CLI_OK;
-    }
     att_flags_default(cli->flags, c->settings);
     code = read_settings(cli, c);
     if (code != CLI_OK)

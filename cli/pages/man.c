@@ -89,12 +89,12 @@ static void put_options(FILE *out, const att_flags *flags)
         char text[CLI_FLAG_TEXT], about[CLI_ABOUT_TEXT];
         if (!place.flag->help)
             continue;
-        if (strcmp(title, place.title) != 0) {
+        if (strcmp(title, place.group->title) != 0) {
             fputs(".SS \"", out);
-            put_text(out, place.title);
+            put_text(out, place.group->title);
             fputs("\"\n", out);
         }
-        title = place.title;
+        title = place.group->title;
         cli_flag_text(place.flag, text);
         cli_about_text(flags, &place, about);
         fputs(".TP\n.B ", out);

@@ -114,7 +114,7 @@ step '--adaptor: there is no "dtc"; did you mean dct?' --modules step --adaptor 
 step '--adaptor-input: there is no "nothing", only x_t, x_t1, difference, both' --modules step --adaptor-input nothing
 run 2 validate data --checkpoint out/flags/last.safetensors --modules eca --adaptor dct
 err_is <<<'attscope: --adaptor dct is an option of --modules step, but --modules is eca'
-run 0 train --help
+run 0 train --help-network
 for words in '--adaptor NAME ' 'iebn, bottleneck,' '--adaptor-input NAME ' 'x_t1, difference, both'; do out_has "$words"; done
 
 train 2 none --modules se@after_branch:layer9:all

@@ -220,6 +220,17 @@ for command in train validate measure predict models modules inspect report expe
     awk 'length > 80 { print FILENAME ": " length ": " $0; bad = 1 } END { exit bad }' stdout || fail "$command --help: too wide"
 done
 
+# Most options of networks are shown on request.
+run 0 predict --help
+out_has '  -m, --model NAME'
+out_has ' more flags: --help-network'
+grep -qe '--box-channels' stdout && fail 'predict --help shows all flags of networks'
+run 0 predict --help-network
+out_has '  -m, --model NAME'
+out_has '  --box-channels N'
+grep -qe '--threads' -e 'more flags' stdout && fail 'predict --help-network shows other flags, or not all'
+usage 'unknown option --help-network; see attscope serve --help' serve --help-network
+
 # Config files: the same flags, with underscores or dashes; the command line takes precedence; errors name the line.
 printf 'epochs: 3\nbatch_szie: 4\n' >c.yaml
 usage 'c.yaml, line 2: unknown option batch_szie; did you mean batch-size?' train data -c c.yaml

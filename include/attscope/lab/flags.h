@@ -95,6 +95,7 @@ typedef struct att_flag_group {
     att_status (*merge)(att_context *context, void *values);
     att_status (*complete)(att_context *context, void *values); /* called by att_flags_complete(); NULL: no effect */
     const char *owner; /* name of the group's struct in messages: "train"; NULL: messages do not name it */
+    int usual; /* > 0: --help shows so many of the first rows, and --help-OWNER all of them; 0: --help shows all */
     /* Replaces all members above in a group that consists of other groups, whose structs are part of its own. */
     const att_flag_use *parts;
     int part_count;
@@ -164,7 +165,7 @@ ATT_API att_status att_flags_complete(const att_flags *flags, void *values);
 typedef struct att_flag_place {
     const att_flag *flag; /* NULL: not found */
     size_t offset;
-    const char *title; /* of the group */
+    const att_flag_group *group;
 } att_flag_place;
 
 /* The rows; index: 0..count-1. All zero for another index. */

@@ -183,9 +183,12 @@ static att_status complete_network(att_context *context, void *values)
     return move_into_modules(context, network, "adaptor-input", "input", &network->adaptor_input);
 }
 
-const att_flag_group att_recipe_network_group = {"Network (default: the model's own)", .make_rows = make_network_rows,
-                                                 .merge = merge_input_size, .complete = complete_network,
-                                                 .owner = "network"},
+const att_flag_group att_recipe_network_group = {"Network (default: the model's own)",
+                                                 .make_rows = make_network_rows,
+                                                 .merge = merge_input_size,
+                                                 .complete = complete_network,
+                                                 .owner = "network",
+                                                 .usual = 5},
                      att_recipe_options_group = {"Network (default: as named)", .make_rows = make_option_rows,
                                                  .merge = merge_input_size, .complete = complete_network,
                                                  .owner = "network"};

@@ -171,7 +171,7 @@ att_flag_place att_flags_at(const att_flags *flags, int index)
 {
     if (index < 0 || index >= flags->count)
         return (att_flag_place){0};
-    return (att_flag_place){&flags->rows[index], flags->offsets[index], flags->groups[index]->title};
+    return (att_flag_place){&flags->rows[index], flags->offsets[index], flags->groups[index]};
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */

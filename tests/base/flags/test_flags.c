@@ -334,7 +334,7 @@ FLAGS_TEST(the_table_lists_what_there_is)
     const char *texts[ATT_MOST_REALS];
     assert_int_equal(att_flags_count(f->flags), (int)(sizeof rows / sizeof *rows) + 2);
     att_flag_place last = att_flags_at(f->flags, att_flags_count(f->flags) - 1);
-    assert_string_equal(last.title, "Made");
+    assert_string_equal(last.group->title, "Made");
     assert_string_equal(last.flag->name, "wide-stem");
     att_flag_place betas = att_flags_find(f->flags, "betas");
     assert_int_equal(att_flag_format(&betas, att_flags_defaults(f->flags), numbers, texts), 2);
