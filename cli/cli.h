@@ -29,7 +29,7 @@ typedef struct cli_app cli_app;
 
 /* Help text for the operand CHECKPOINT. */
 #define CLI_CHECKPOINT_HELP                                                              \
-    "CHECKPOINT is a file of weights or a folder: a training's folder stands for its\n"  \
+    "CHECKPOINT is a file of weights or a folder: a run's folder stands for its\n"       \
     "best checkpoint, any other for its model.safetensors or pytorch_model.bin. Or a\n"  \
     "name of pretrained weights, which are looked up in the caches of huggingface_hub\n" \
     "and torch, and downloaded if necessary: timm/NETWORK.TAG, hf-hub:ORG/NAME,\n"       \

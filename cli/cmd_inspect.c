@@ -38,7 +38,7 @@ static char *printable(const char *text, char shown[SHOWN])
     return att_text_printable(shown, false);
 }
 
-/* Whether a tensor is a parameter: not a training's slot nor a buffer of batch norm. */
+/* Whether a tensor is a parameter: not a run's slot nor a buffer of batch norm. */
 static bool is_parameter(const att_tensors *file, const char *name)
 {
     static const char *const buffers[] = {".running_mean", ".running_var", ".num_batches_tracked"};

@@ -66,13 +66,13 @@ static int run(cli_app *cli, void *user, const char *const *paths, int count)
 
 const cli_command cli_command_serve = {
     .name = "serve",
-    .summary = "shows running trainings and explores checkpoints on a local page",
+    .summary = "shows training runs and explores checkpoints on a local page",
     .operands = "[RUN|CHECKPOINT|FOLDER]...",
     .least_operands = 0,
     .most_operands = 64,
     .about =
-        "RUN: the folder of a training or a measurement. CHECKPOINT: a file of weights, a\n"
-        "folder with model.safetensors or pytorch_model.bin, a name of pretrained weights\n"
+        "RUN: the folder of a training run or a measurement. CHECKPOINT: a file of\n"
+        "weights, a folder with model.safetensors or pytorch_model.bin, a name of pretrained weights\n"
         "(timm/NETWORK.TAG, hf-hub:ORG/NAME, torchvision/NETWORK.WEIGHTS), which are\n"
         "downloaded if necessary, or a network's name (random weights). FOLDER: a folder of\n"
         "runs; runs that start later appear, too. Without operands: output/train.\n"
@@ -86,7 +86,7 @@ const cli_command cli_command_serve = {
         "times and figures (network), and what four papers claim (lessons).\n"
         "The server listens on 127.0.0.1 only and prints an address that contains a random\n"
         "token; without the token, nobody can read anything, also not other users of this\n"
-        "machine. It writes no files. For a training on another machine, forward the port:\n"
+        "machine. It writes no files. For a run on another machine, forward the port:\n"
         "  ssh -L 8765:127.0.0.1:8765 gpu.example.org\n"
         "and open the printed address on your machine.",
     .example =

@@ -1,4 +1,4 @@
-/* attscope train: trains a network on images, or resumes a training. */
+/* attscope train: trains a network on images, or resumes a training run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,7 +248,7 @@ static int finish(const job *j, att_status status)
     }
     int code = cli_check(j->cli, status);
     if (status == ATT_ERR_NONFINITE)
-        cli_note(j->cli, "a training that diverges may need a lower --lr, or --clip-grad");
+        cli_note(j->cli, "a training run that diverges may need a lower --lr, or --clip-grad");
     if (j->has_begun && !j->recipe->train.skip_corrupt && (status == ATT_ERR_FORMAT || status == ATT_ERR_UNSUPPORTED))
         cli_note(j->cli, "--skip-corrupt skips such images");
     if (code != CLI_OK)

@@ -22,7 +22,7 @@ static const att_flag data_options[] = {
     {"cache-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "maximum memory for the files of a .tar.gz",
      ATT_FLAG_AT(cli_evaluation_data, cache_bytes), .low = 0, .high = 1e15},
     {"checkpoint", .kind = ATT_FLAG_TEXT, .value = "FILE",
-     .help = "file of weights, a folder (a training's folder stands for its best checkpoint), or a name of pretrained "
+     .help = "file of weights, a folder (a run's folder stands for its best checkpoint), or a name of pretrained "
              "weights (timm/NETWORK.TAG, hf-hub:ORG/NAME, torchvision/NETWORK.WEIGHTS)",
      ATT_FLAG_AT(cli_evaluation_data, checkpoint)},
     {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "use the averaged weights", ATT_FLAG_AT(cli_evaluation_data, use_ema)},

@@ -68,7 +68,7 @@ typedef struct cli_load_options {
     att_dtype dtype;          /* in which the network computes, see att_network_options */
     const cli_passes *passes; /* NULL: photographs are seen once */
 } cli_load_options;
-/* Opens the network of the checkpoint at `path`, a file or a training's folder. Notes on stderr which file was used and
+/* Opens the network of the checkpoint at `path`, a file or a run's folder. Notes on stderr which file was used and
  * how the network was identified. *loaded is zeroed before the call. The caller calls cli_unload(), also after a
  * failure. Returns CLI_OK or an exit code. */
 int cli_load(cli_app *cli, const char *path, const cli_load_options *options, cli_loaded *loaded);

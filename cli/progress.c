@@ -77,7 +77,7 @@ static bool counts_updates(const cli_progress *progress, const att_progress *p)
     return progress->in_updates && strcmp(p->stage, "train") == 0;
 }
 
-/* "train 3/7", or in a training that is counted in updates "train", "evaluate 12000/40000" */
+/* "train 3/7", or in a training run that is counted in updates "train", "evaluate 12000/40000" */
 static void format_stage(const cli_progress *progress, const att_progress *p, char *text, size_t size)
 {
     if (counts_updates(progress, p))
@@ -154,7 +154,7 @@ static void print_line(const cli_progress *progress, const att_progress *p)
     fprintf(stderr, "%s  %s%s\n", stage, count, figures);
 }
 
-/* The first line of a training comes after its first update. The last update of an epoch may have fewer batches. */
+/* The first line of a training run comes after its first update. The last update of an epoch may have fewer batches. */
 static bool training_line_is_due(const cli_progress *progress, const att_progress *p)
 {
     bool first = !progress->shown && (p->batch % progress->first == 0 || p->batch == p->batches);

@@ -44,7 +44,7 @@ const SCORE = (() => {
 })();
 
 /* Descriptions of the tasks and their metrics (att_task_info in attscope/task.h). Measurements do not name a task;
-   without a training, it is the first one. */
+   without a training run, it is the first one. */
 const tasks = new Map(report.tasks.map((task) => [task.name, task]));
 const FIRST_TASK = report.tasks[0]?.name;
 
@@ -359,8 +359,8 @@ function rowsOf(factsOfRun, prefix = "") {
   const keys = [...new Set(all.flatMap((facts) => Object.keys(facts)))].filter((key) => !VOLATILE.has(key));
   return keys.map((key) => [prefix + key, all.map((facts) => facts[key])]);
 }
-/* Whether the values of a row differ. A training that lacks a setting used its default, which counts as a different
-   value. A run without a training is ignored if it lacks the setting. */
+/* Whether the values of a row differ. A training run that lacks a setting used its default, which counts as a different
+   value. A run without a training run is ignored if it lacks the setting. */
 function differs([, values]) {
   const kept = values.filter((v, i) => v !== undefined || runs[i].begin);
   return values.some((v) => v !== undefined) && new Set(kept.map((v) => String(v ?? ""))).size > 1;
@@ -370,7 +370,7 @@ function differsWhereKnown([, values]) {
   return new Set(values.filter((v) => v !== undefined).map(String)).size > 1;
 }
 
-/* The rows of the table of settings: settings of trainings that differ; facts about measurements that differ; and the
+/* The rows of the table of settings: settings of training runs that differ; facts about measurements that differ; and the
    facts in ALWAYS_SHOWN, which are always shown, because measurements are meaningless without them. */
 const ALWAYS_SHOWN = new Set(["data", "split", "images", "precision", "img_size"].map((key) => `measured: ${key}`));
 function settingRows() {

@@ -1,6 +1,6 @@
 "use strict";
 /* Heads as functions of the shift from query to key: contours of the attention of the central query, and the centres of
-   heads over a training. */
+   heads over a training run. */
 
 /* The shares of a head's attention that contours hold. */
 const HELD = [0.9, 0.5, 0.1];
@@ -90,7 +90,7 @@ function contourPlace(run) {
   return element("div", { class: "charts close" }, ...run.maps.nodes.map(contourFigure));
 }
 
-/* --- centres and spreads over a training -------------------------------------------------------------------------- */
+/* --- centres and spreads over a training run -------------------------------------------------------------------------- */
 
 const MOMENTS = ["row", "column", "row spread", "column spread", "correlation"];
 

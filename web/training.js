@@ -1,5 +1,5 @@
 "use strict";
-/* Charts of a training: loss, evaluation metrics and learning rate over updates. */
+/* Charts of a training run: loss, evaluation metrics and learning rate over updates. */
 
 /* --- the x axis -------------------------------------------------------------------------------------------------- */
 
@@ -167,7 +167,7 @@ function lossSeries(run, { axis, smooth }) {
 }
 function lossChart(among, task, own, view) {
   const strides = [...new Set(own.map((run) => run.steps.stride).filter((stride) => stride > 1))];
-  const thinned = strides.length ? ` Long trainings show every ${strides.join("th or ")}th logged step.` : "";
+  const thinned = strides.length ? ` Long training runs show every ${strides.join("th or ")}th logged step.` : "";
   return {
     title: lossTitle(among, "Training loss", lossUnit(own[0]), task),
     key: lineKey(["faint", "each step"], ["", view.smooth > 0 ? "smoothed" : `mean, ${rhythmOf(own)}`]),
@@ -188,7 +188,7 @@ function metricChart(among, metric, { axis, smooth }) {
   };
 }
 
-/* A chart of a value over logged steps, or over epochs of trainings that were too short to log steps; null if no run
+/* A chart of a value over logged steps, or over epochs of training runs that were too short to log steps; null if no run
    has the value. */
 function valueChart(among, name, what, axis, more) {
   const stepsOf = (run) => (run.steps[name] ?? []).filter(isNumber).length;
@@ -204,7 +204,7 @@ function rateChart(among, { axis }) {
     caption: "The factor of each update of the weights. It follows the schedule (--sched)." });
 }
 
-/* The specs of all charts of a training, as trainingView() wants them. more: further ones, or null. */
+/* The specs of all charts of a training run, as trainingView() wants them. more: further ones, or null. */
 function trainingCharts(among, view, ...more) {
   const zoom = { interval: view.zoom, change: view.changeZoom };
   return [...d3.groups(among, (run) => taskOf(run).name).map(([task, own]) => lossChart(among, task, own, view)),
@@ -246,7 +246,7 @@ function zoomButtons(place) {
   return [button("+", "Zoom in", () => zoomBy(0.5)), button("−", "Zoom out", () => zoomBy(2))];
 }
 
-/* The choices of the charts of a training and the place of the charts: {tools, note, place, redraw}. specs(view):
+/* The choices of the charts of a training run and the place of the charts: {tools, note, place, redraw}. specs(view):
    the specs of the charts, [] if there is nothing to draw yet. What the user chooses is kept in the URL. */
 function trainingView(specs) {
   const rounded = (zoom) => zoom && zoom.map((x) => Number(x.toPrecision(8)));

@@ -212,7 +212,7 @@ static const char *text_in(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-/* Names the setting of a run. A run without a training is a setting of its own. */
+/* Names the setting of a run. A run that trained nothing is a setting of its own. */
 static att_status name_setting(att_collection *c, collected_run *run)
 {
     att_text name = {.context = c->context};

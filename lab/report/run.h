@@ -30,7 +30,7 @@ void att_report_run_free(att_report_run *run);
  * has_measure_file, maps_left_out, measured, development, warning_count, warnings. */
 void att_report_run_write(att_json_writer *json, const att_report_run *run);
 
-/* Whether an option of a training has no influence on its result: folders, threads, what is recorded. */
+/* Whether an option of a training run has no influence on its result: folders, threads, what is recorded. */
 ATT_FOR_LAB bool att_run_is_volatile(const char *option);
 
 #endif

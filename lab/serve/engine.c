@@ -189,7 +189,7 @@ static struct stat file_of(const att_opened *o)
     return file;
 }
 
-/* Whether the file of weights was replaced or written since it was read, as by a training. */
+/* Whether the file of weights was replaced or written since it was read, as by a training run. */
 static bool is_outdated(const att_opened *o)
 {
     const struct stat now = file_of(o), then = o->file;

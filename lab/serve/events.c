@@ -11,7 +11,7 @@
 #include "lab/serve/record.h"
 #include "lab/serve/tail.h"
 
-/* The progress of a training, from its records. */
+/* The progress of a training run, from its records. */
 typedef struct progress {
     double updates;                   /* of the whole training; NaN: not known */
     double epochs;                    /* of the whole training, if the records do not say its updates; else NaN */

@@ -13,8 +13,8 @@ att_status att_site_create(att_context *context, const att_serve_options *option
 void att_site_destroy(att_site **site);
 
 /* Looks for new runs in the folders of runs, then returns the number of runs. The number of a run, 0..count-1, never
- * changes. The folders are read at each call, so that a training that starts appears. Errors, for `context`: ERR_IO,
- * ERR_MEMORY. */
+ * changes. The folders are read at each call, so that a training run that starts appears. Errors, for `context`:
+ * ERR_IO, ERR_MEMORY. */
 att_status att_site_count_runs(att_site *site, att_context *context, int *count);
 /* Writes the folder of run `run`. Errors: ERR_NOT_FOUND (there is no such run); those of att_site_count_runs(). */
 att_status att_site_run(att_site *site, att_context *context, int64_t run, char folder[static ATT_RUN_PATH]);

@@ -26,7 +26,7 @@ typedef struct att_run_summary {
 att_status att_run_summary_read(att_context *context, const char *folder, att_run_summary *summary);
 void att_run_summary_free(att_run_summary *summary);
 
-/* The files that a process of this machine has locked, as trainings lock metrics.jsonl while they write it. Zero:
+/* The files that a process of this machine has locked, as training runs lock metrics.jsonl while they write it. Zero:
  * empty. The lists of the system are read, and nothing is locked, so that no training is disturbed. */
 typedef struct att_locked_files {
     ino_t *inodes;

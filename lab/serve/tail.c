@@ -22,7 +22,7 @@ static bool is_unchanged(const att_tail *tail, const struct stat *info)
            info->st_mtim.tv_nsec == tail->changed.tv_nsec;
 }
 
-/* Whether the file still begins with what was looked at. A training that continues cuts the file and writes other
+/* Whether the file still begins with what was looked at. A training run that continues cuts the file and writes other
  * records there; those differ in their times. */
 static bool is_continued(const att_tail *tail, int file, const struct stat *info)
 {

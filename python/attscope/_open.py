@@ -26,7 +26,7 @@ def open(  # noqa: A001
     threads: int = 0,
     **options: Any,
 ) -> Network:
-    """Opens a checkpoint, the folder of a training, or a network's name.
+    """Opens a checkpoint, the folder of a training run, or a network's name.
 
     what: a safetensors file or a PyTorch checkpoint; a folder, which means its best weights; the name of pretrained
     weights, such as "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k", "hf-hub:org/name@revision" or

@@ -53,7 +53,7 @@ def report(
 ) -> Report:
     """Makes the page of one or several runs, as `attscope report` does.
 
-    runs: the folder of a training or of a measurement, the folder of a sweep, a `Training`, what `measure()` returned
+    runs: the folder of a training run or of a measurement, the folder of a sweep, a `Training`, what `measure()` returned
     if it recorded its figures, or a list of these.
     title: heading of the page.
     map_bytes: limit for the bytes of all images and attention maps on the page.

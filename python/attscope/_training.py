@@ -1,4 +1,4 @@
-"""Trainings."""
+"""Training runs."""
 
 from __future__ import annotations
 

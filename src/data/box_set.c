@@ -85,8 +85,8 @@ void att_box_set_warn(const att_box_set *set, const char *unit)
         [ATT_BOX_EMPTY] = {"box without an extent is left out", "boxes without an extent are left out"},
         [ATT_BOX_OUTSIDE] = {"box outside of its photograph is left out",
                              "boxes outside of their photographs are left out"},
-        [ATT_BOX_REACHES_OUT] = {"box reaches out of its photograph; a training cuts it off at the border",
-                                 "boxes reach out of their photographs; a training cuts them off at the border"}};
+        [ATT_BOX_REACHES_OUT] = {"box reaches out of its photograph; a training run cuts it off at the border",
+                                 "boxes reach out of their photographs; a training run cuts them off at the border"}};
     for (int kind = 0; kind < ATT_BOX_REMARKS; kind++) {
         const att_box_remark *of = &set->remarks[kind];
         if (of->count > 0)

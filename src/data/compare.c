@@ -1,4 +1,4 @@
-/* Compares a data set's classes with those of a network or a training. */
+/* Compares a data set's classes with those of a network or a training run. */
 #include <string.h>
 
 #include "base/core/error.h"

@@ -98,7 +98,7 @@ ATT_FOR_LAB ATT_MUST_CHECK att_status att_dataset_contents(const att_dataset *da
 
 /* Returns whether the labels can be the classes of a network with `classes` outputs: there are no more classes of
  * masks, or every label is less than `classes`, and either there are exactly as many classes, or the numbers come from
- * a class map, a training or the data set's own files. */
+ * a class map, a training run or the data set's own files. */
 ATT_FOR_LAB bool att_dataset_fits_classes(const att_dataset *dataset, int classes);
 /* Returns ERR_MISMATCH if the data set has another number of classes than the network and its numbers come from sorted
  * folder names alone: an evaluation would compare different classes. The message goes to `context`. */

@@ -211,7 +211,7 @@ static att_status renumber(att_dataset *dataset, att_class_list *trained)
     return ATT_OK;
 }
 
-/* Gives classes the numbers that a training gave to their names, if it knows all of them. */
+/* Gives classes the numbers that a training run gave to their names, if it knows all of them. */
 static att_status use_training_numbers(att_dataset *dataset, const att_dataset_options *options)
 {
     att_class_list trained = {.count = 0};

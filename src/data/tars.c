@@ -238,7 +238,7 @@ static att_status check_labels(const att_dataset *dataset, bool *named)
     return ATT_OK;
 }
 
-/* Warns that labels perhaps count from 1. Those of a training with a class "0" do not. */
+/* Warns that labels perhaps count from 1. Those of a training run with a class "0" do not. */
 static void warn_no_zero(const att_dataset *dataset, const att_dataset_options *options, int lowest)
 {
     if (lowest > 0 && !(options->trained_count > 0 && strcmp(options->trained[0], "0") == 0))

@@ -157,7 +157,7 @@ for mpi in openmpi mpich; do
         fail "$mpi: other bytes than the formula: $(cat two.json)"
 done
 unset ATTSCOPE_PLUGINS
-# The memory of a training does not grow with the batch size, except for the images: 64 x 64 x 3 floats each. Measured:
+# The memory of a training run does not grow with the batch size, except for the images: 64 x 64 x 3 floats each. Measured:
 # 0.1 MiB more for 256 images than for 32. The smallest activation (65 tokens of 192 floats), kept for every image,
 # would take 10.7 MiB.
 peak() { # BATCH

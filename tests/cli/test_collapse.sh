@@ -4,7 +4,7 @@
 needs python3
 idx data
 
-# A training that measures every update ends with the same weights.
+# A training run that measures every update ends with the same weights.
 train 0 plain --epochs 1
 train 0 watched --epochs 1 --measure collapse --measure-every 1
 cmp out/plain/last.safetensors out/watched/last.safetensors || fail 'the instrument changes the weights'

@@ -180,7 +180,7 @@ run 0 convert attending.safetensors for/attention/
 err_has 'config.json is not written: timm cannot build this network: attention_layers is layer1.0.conv1'
 run 2 convert held held
 err_has 'convert would write beside its input: held is the folder of held/model.safetensors; give another folder'
-usage 'convert would write beside checkpoints: out/rgb is the folder of a training; give another folder' \
+usage 'convert would write beside checkpoints: out/rgb is the folder of a training run; give another folder' \
     convert vit.safetensors out/rgb
 mkdir linked && ln -s ../held/model.safetensors linked/model.safetensors
 run 2 convert held linked

@@ -66,7 +66,7 @@ err_has 'attscope: names: val has the class "wolf", which train lacks'
 run 1 validate names --checkpoint out/names/last.safetensors
 err_has "the network has 2 classes, the data 1, numbered by their sorted names, so labels would not match; give --class-map FILE with the names in the network's order"
 
-# The list of classes that a training writes is a class map, also with blanks in names, and as Windows writes it.
+# The list of classes that a training run writes is a class map, also with blanks in names, and as Windows writes it.
 for class in 'bird of paradise' 'bird cherry'; do
     mkdir -p "birds/train/$class" && cp data/train/dog/[1-4].jpg "birds/train/$class"
 done
@@ -112,7 +112,7 @@ done
 run 0 train order $small $short --batch-size 2 --experiment order
 run 0 validate order --checkpoint out/order/last.safetensors
 ! grep -q torchvision stderr || fail "$command_line: a warning about an order that the training recorded"
-# A training whose classes are named from 1 on does not take a folder "0" for one of them.
+# A training run whose classes are named from 1 on does not take a folder "0" for one of them.
 mkdir -p ones/1 ones/2 zeros/0 zeros/1
 for folder in ones/1 ones/2 zeros/0 zeros/1; do cp data/train/dog/1.jpg $folder; done
 # shellcheck disable=SC2086
@@ -192,7 +192,7 @@ run 0 validate cifar --checkpoint out/coarse/last.safetensors --coarse-labels
 # shellcheck disable=SC2086
 run 2 train cifar $small $short --num-classes 7 --experiment fine
 err_has 'attscope: --num-classes 7, but the data has 100 classes, each of which needs an output'
-[ ! -e out/fine ] || fail "$command_line: a training that did not start left a folder"
+[ ! -e out/fine ] || fail "$command_line: a training run that did not start left a folder"
 
 # For a single image of an unsupported format, the message gives no advice.
 for name in gif avif; do

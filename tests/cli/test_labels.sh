@@ -8,7 +8,7 @@ picture=$here/../goldens/images/420.jpg
 small='--model vit_tiny_patch16_224 --img-size 8 --patch-size 8 --embed-dim 8 --depth 1 --num-heads 2'
 
 # drawn NAME CLASSES: makes an untrained network. foreign: the same file as other programs write it, without information
-# about a training.
+# about a training run.
 drawn() {
     # shellcheck disable=SC2086
     run 0 train data $small --num-classes "$2" --in-chans 3 --epochs 0 --threads 1 --output out --experiment "$1"
@@ -187,7 +187,7 @@ mkdir -p one && cp -r called/Trouser one
 run 0 validate one --checkpoint fashion_mnist/model.safetensors --class-map shifted $small --threads 1
 err_has 'warning: class 9 is "T-shirt/top" in the data and "Ankle boot" in the network'
 
-# A training that begins with the classifier of other classes says so.
+# A training run that begins with the classifier of other classes says so.
 mkdir -p pets/cat pets/dog && cp "$picture" pets/cat/1.jpg && cp "$picture" pets/dog/1.jpg
 brief="--epochs 1 --batch-size 2 --warmup-epochs 0 --no-aug --threads 1 --output out"
 # shellcheck disable=SC2086

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Instruments on a checkpoint and during a training: output, records and messages; observing does not change a bit of
+# Instruments on a checkpoint and during a training run: output, records and messages; observing does not change a bit of
 # the weights.
 . "$(dirname "$0")/lib.sh"
 too_long_sanitized
@@ -7,7 +7,7 @@ idx data
 
 events() { grep -c "\"event\":\"$1\"" "$2"; }
 
-# A training that measures every update, or every fourth, ends with the same weights.
+# A training run that measures every update, or every fourth, ends with the same weights.
 train 0 plain --epochs 2
 train 0 watched --epochs 2 --measure all --measure-every 1
 cmp out/plain/last.safetensors out/watched/last.safetensors || fail 'instruments change the weights'
@@ -26,7 +26,7 @@ done
 grep -qa 'entropy/blocks.0.attn/mean' out/some/events.out.tfevents.attscope || fail 'the TensorBoard file lacks entropy'
 [ -s out/runs.sqlite ] || fail 'no database of runs'
 
-# A training that is stopped and resumed continues to measure; its records are those of one run.
+# A training run that is stopped and resumed continues to measure; its records are those of one run.
 times() { sed -E 's/"(seconds|images_per_second|wait_share)":[^,}]+/"\1":X/g' "$1"; }
 train 0 long --epochs 12 --measure entropy --measure-every 7
 # shellcheck disable=SC2086
@@ -166,14 +166,14 @@ cp -r out/plain own
 rm -f own/measure*.jsonl
 train 0 foreign --epochs 1 --seed 7
 run 1 measure out/foreign/last.safetensors data --with accuracy --output . --experiment own
-err_has './own holds a training that out/foreign/last.safetensors does not belong to; choose another --experiment'
-[ ! -e own/measure.jsonl ] || fail 'figures of a foreign checkpoint in the folder of a training'
+err_has './own holds a training run that out/foreign/last.safetensors does not belong to; choose another --experiment'
+[ ! -e own/measure.jsonl ] || fail 'figures of a foreign checkpoint in the folder of a training run'
 for name in last model_best checkpoint-0; do
     run 0 measure own/$name.safetensors data --with accuracy
     run 0 measure out/plain/$name.safetensors data --with accuracy --output . --experiment own
 done
 
-# In another output folder, each training has a folder of its own, and figures of other weights are never replaced.
+# In another output folder, each training run has a folder of its own, and figures of other weights are never replaced.
 for run in out/plain out/foreign own; do run 0 measure $run data --with entropy --output several; done
 run 0 measure own/checkpoint-0.safetensors data --with entropy --output several
 [ "$(ls several | tr '\n' ' ')" = 'foreign own own-checkpoint-0 plain runs.sqlite ' ] || fail "folders: $(ls several)"
@@ -475,7 +475,7 @@ first=$(grep -c . random.json)
 run 0 measure out/plain/last.safetensors data --with residual,head_chains:count=2,seed=3 --init-seed 6 --json other.json
 [ "$first" -eq "$(grep -c . other.json)" ] && ! cmp -s random.json other.json || fail 'another seed has the same weights'
 run 2 measure out/plain/last.safetensors data --with residual --init-seed 5 --output out --experiment plain
-err_has 'out/plain holds a training, and the figures of random weights need a folder of their own'
+err_has 'out/plain holds a training run, and the figures of random weights need a folder of their own'
 run 2 measure absent.safetensors data --with nsi:block
 err_has 'attscope: instrument nsi: "block" is not option=value; did you mean "per=block"?'
 run 2 measure alone/some.safetensors data --nodes 'blocks.7.*'

@@ -52,7 +52,7 @@ TEST(other_stages_in_a_pipe_show_each_tenth)
     assert_true(due(&progress, "evaluate", 100, 114));
 }
 
-/* The evaluation after each epoch of a training prints a line only after ten seconds without output. */
+/* The evaluation after each epoch of a training run prints a line only after ten seconds without output. */
 TEST(an_evaluation_within_a_training_shows_no_tenths)
 {
     cli_progress progress = {.first = 1, .every = 1, .last_shown = 100};

@@ -42,7 +42,7 @@ run 0 measure alone.safetensors data --with nsi,tns --output measured --experime
 [ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 9 ] || fail 'the record has no marks of first steps'
 run 0 measure alone.safetensors data --with tns --output measured --experiment marked
 [ "$(grep -o '"excluded_from_tns":true' measured/marked/measure.jsonl | wc -l)" = 9 ] || fail 'a figure that was kept lost its mark'
-# The record describes the measurement with the fields of a training's record, without options of another family.
+# The record describes the measurement with the fields of a run's record, without options of another family.
 run 0 measure alone.safetensors data --with tns --output measured --experiment alone
 for fact in '"depth":20' '"layers":"2,2,2"' '"stem_type":"conv3"' '"width":4' \
     '"modules":"se:ratio=4@after_branch:layer2:all,layer3:0"'; do

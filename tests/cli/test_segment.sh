@@ -272,7 +272,7 @@ grep -qw avx512vl /proc/cpuinfo || skip 'with AVX2, products depend on the numbe
 two() { # NAME ONE FLAG...: trains with two processes; the weights are those of the training ONE.
     timeout 120 mpirun.openmpi --oversubscribe --bind-to none -n 2 "$ATTSCOPE" train data "${@:3}" --threads 1 \
         --experiment "$1" >stdout 2>stderr || {
-        fail "a training with two processes: $1"
+        fail "a training run with two processes: $1"
         sed 's/^/  /' stderr
     }
     cmp "output/$2/last.safetensors" "output/$1/last.safetensors" || fail "two processes train other weights than $2"

@@ -148,7 +148,7 @@ run 0 sweep tiny.yaml data --vary modules=none,cb_s --seeds 1,2,3 --output out -
 out_has '"instrument": "entropy"'
 [ "$(grep -c '"status": "measured"' stdout)" = 6 ] || fail 'the output does not have six measured runs'
 
-# Any two figures can be correlated without a training; the report of the folder shows the same correlation.
+# Any two figures can be correlated without a training run; the report of the folder shows the same correlation.
 run 0 sweep tiny.yaml data --vary modules=none,cb_s --seeds 1,2,3 --output out --measure accuracy,tns,entropy \
     --correlate entropy/blocks.1.attn/mean,accuracy/loss --correlate 'tns/zeta*/mu unit,accuracy/loss'
 [ "$(grep -c ': done already$' stderr)" = 6 ] || fail "$command_line: runs were repeated"

@@ -1,12 +1,12 @@
 #!/bin/bash
-# A training with a teacher of other size and normalisation: its messages, records, resumes and refusals; in a sweep.
+# A training run with a teacher of other size and normalisation: its messages, records, resumes and refusals; in a sweep.
 . "$(dirname "$0")/lib.sh"
 too_long_sanitized
 idx data
 
 train 0 teacher --img-size 16 --mean 0.4 --std 0.3 --epochs 4
 train 0 alone --epochs 2
-! grep -q teacher out/alone/metrics.jsonl || fail 'the records of a training without a teacher name one'
+! grep -q teacher out/alone/metrics.jsonl || fail 'the records of a training run without a teacher name one'
 train 0 hard --epochs 2 --teacher out/teacher --json hard.json
 err_has 'the teacher out/teacher: vit_tiny_patch16_224'
 err_has 'the teacher: pos_embed: resampled from 4 x 4 patches to 2 x 2'

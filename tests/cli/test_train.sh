@@ -1,5 +1,5 @@
 #!/bin/bash
-# A training: its folder, output and results; stopped and resumed with the same bits; its checkpoint evaluated, used and
+# A training run: its folder, output and results; stopped and resumed with the same bits; its checkpoint evaluated, used and
 # inspected.
 . "$(dirname "$0")/lib.sh"
 too_long_sanitized
@@ -78,7 +78,7 @@ grep -q '"event":"run_begin".*"train_images":96,"epoch_images":90,"epoch_updates
 train 0 repeated --epochs 1 --batch-size 30 --aug-repeats 3
 err_has 'each epoch trains on 90 of 96 samples (several of each image: --aug-repeats, aug_repeats), in 3 updates'
 
-# A training of no epochs saves the initial weights; a training from them equals a training from the seed.
+# A training run of no epochs saves the initial weights; a training run from them equals a training run from the seed.
 train 0 untrained --epochs 0 --model-ema
 out_is <<'TEXT'
 vit_tiny_patch16_224: 0 epochs, 0 updates
@@ -99,7 +99,7 @@ run 1 train nowhere --initial-checkpoint out/whole
 err_has 'out/whole is a folder; using its model_best.safetensors'
 err_has 'attscope: nowhere does not exist'
 [ "$(cut -d, -f1-5 out/seeded/summary.csv)" = "$(cut -d, -f1-5 out/taken/summary.csv)" ] ||
-    fail 'a training from the untrained weights differs from a training from the seed'
+    fail 'a training run from the untrained weights differs from a training run from the seed'
 
 # The folder for timm has the best weights, without the optimiser's state.
 run 0 predict out/whole "$here/../goldens/images/422.jpg" --logits --json best.json
@@ -121,11 +121,11 @@ err_has "; --mean, --crop-pct, --crop-mode: as given"
 run 0 validate data --checkpoint out/whole/last.safetensors --mean 0.4
 ! grep -q 'as given' stderr || fail "$command_line: the mean is the checkpoint's"
 
-# A folder with a training is not changed by a new one.
+# A folder with a training run is not changed by a new one.
 train 1 whole --epochs 3
-err_has 'attscope: out/whole holds a training already; use another --experiment for a new training, or resume out/whole/last.safetensors to continue this one if it is not finished'
+err_has 'attscope: out/whole holds a training run already; use another --experiment for a new one, or resume out/whole/last.safetensors to continue this one if it is not finished'
 
-# Trainings without a name that start in the same second have folders of their own.
+# Training runs without a name that start in the same second have folders of their own.
 for i in 1 2 3; do
     # shellcheck disable=SC2086
     "$ATTSCOPE" train data $network $recipe --epochs 1 --output unnamed >/dev/null 2>"twin$i" & twins[i]=$!
@@ -165,7 +165,7 @@ if [ $status -eq 130 ]; then
 else
     fail "interrupted: exit status $status"
 fi
-# A closed terminal interrupts a training too, unless nohup protects it. The test itself may run under nohup.
+# A closed terminal interrupts a training run too, unless nohup protects it. The test itself may run under nohup.
 # shellcheck disable=SC2086
 env --default-signal=HUP "$ATTSCOPE" train data $network $recipe --epochs 100000 --output out --experiment hung >stdout 2>stderr &
 child=$!
@@ -182,7 +182,7 @@ nohup "$ATTSCOPE" train data $network $recipe --epochs 60 --output out --experim
 child=$!
 until [ -e out/nohup/checkpoint-1.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
 kill -HUP $child 2>/dev/null
-wait $child || fail 'SIGHUP ends a training under nohup'
+wait $child || fail 'SIGHUP ends a training run under nohup'
 
 # shellcheck disable=SC2086
 for name in ../aside a/b . ..; do
@@ -211,7 +211,7 @@ rm -r out/cut && cp -r before out/cut
 run 1 train --resume out/cut/checkpoint-1.safetensors --epochs 61
 diff -r before out/cut >difference || fail "a refused training changes its folder: $(cat difference)"
 
-# A training counted in updates, of which an epoch has six: evaluated within epochs, interrupted, and resumed.
+# A training run counted in updates, of which an epoch has six: evaluated within epochs, interrupted, and resumed.
 in_updates='--updates 200 --eval-every 4 --sched poly --warmup-updates 2 --checkpoint-hist 2'
 # shellcheck disable=SC2086
 train 0 counted $in_updates --log-interval 2
@@ -242,10 +242,10 @@ cmp out/counted-cut/summary.csv out/counted/summary.csv || fail 'summary.csv dif
 run 0 train --resume out/counted-cut
 err_has 'its training of 200 updates is complete, so there is nothing left to train'
 
-# Weights that give NaN end a training, whether an update or an evaluation detects them, and write no checkpoint.
+# Weights that give NaN end a training run, whether an update or an evaluation detects them, and write no checkpoint.
 train 1 burst --epochs 1 --lr 1000 --opt sgd --val-split ''
 err_has '(epoch 1) was not applied: NaN or infinity'
-err_has 'a training that diverges may need a lower --lr, or --clip-grad'
+err_has 'a training run that diverges may need a lower --lr, or --clip-grad'
 train 0 good --epochs 1
 # At this rate, weights overflow within the first epochs, whose only update is finite.
 # shellcheck disable=SC2086
@@ -255,7 +255,7 @@ err_has 'NaN or infinity'
 err_has 'the last good checkpoint is out/bursts/last.safetensors'
 run 0 validate data --checkpoint out/bursts/last.safetensors
 
-# A training is not resumed on other images, nor on the same images in another order or with other names.
+# A training run is not resumed on other images, nor on the same images in another order or with other names.
 mkdir -p pictures/train/a pictures/train/b
 for name in a/1 a/2 a/3 a/4 b/1 b/2 b/3 b/4; do cp "$here/../goldens/images/420.jpg" pictures/train/$name.jpg; done
 few='--model vit_tiny_patch16_224 --img-size 8 --patch-size 4 --embed-dim 16 --depth 1 --num-heads 2 --batch-size 4 --no-aug'
@@ -287,7 +287,7 @@ run 1 train nowhere --resume out/listed/last.safetensors
 ! grep -q 'names it' stderr || fail "$command_line: the note says that args.yaml names the data, but the operand does"
 for data in moved moved.tar; do run 0 train $data --resume out/listed/last.safetensors; done
 
-# A training without evaluation stays so when it is resumed. An empty --output means the default.
+# A training run without evaluation stays so when it is resumed. An empty --output means the default.
 train 0 blind --epochs 1 --val-split ''
 ! grep -q 'eval loss' stderr || fail "$command_line: there is an evaluation, although it was switched off"
 run 0 train --resume out/blind/last.safetensors
@@ -370,7 +370,7 @@ usage '--memory: "4X" is not a size such as 800M or 4G, or a number of bytes' tr
 # shellcheck disable=SC2086
 run 1 train data $network --epochs 1 --batch-size 16 --memory 0.5K --output out --experiment little
 err_has 'training needs at least'
-[ ! -e out/little/last.safetensors ] || fail 'a training without memory wrote a checkpoint'
+[ ! -e out/little/last.safetensors ] || fail 'a training run without memory wrote a checkpoint'
 least=$(sed -n 's/.*(\([0-9]*\) bytes).*/\1/p' stderr)
 # shellcheck disable=SC2086
 run 0 train data $network --epochs 1 --batch-size 16 --memory "$((least / 1024 + 1))k" --output out --experiment little
@@ -423,7 +423,7 @@ err_has 'pos_embed: resampled from 2 x 2 patches to 4 x 4'
 err_has 'blocks.0.mlp.cb.weight keeps its initial values: alone/last.safetensors has no such tensor'
 err_has 'head.weight, head.bias: re-initialised, because the file has 4 classes and the network 6'
 
-# A file without a training is refused before anything else is said.
+# A file without a training run is refused before anything else is said.
 run 0 convert alone/last.safetensors weights.safetensors
 run 1 train data --resume weights.safetensors
 [ "$(head -n 1 stderr)" = 'attscope: weights.safetensors holds weights, but no training that can be resumed' ] ||

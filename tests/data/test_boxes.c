@@ -285,7 +285,7 @@ SCRATCH_TEST(what_is_left_out_is_counted)
     assert_said(&log, ": 1 box without an extent is left out; the first is annotation 4 of ");
     assert_said(&log, ": 4 boxes outside of their photographs are left out; the first is annotation 5 of ");
     assert_said(&log,
-                ": 2 boxes reach out of their photographs; a training cuts them off at the border; the first is "
+                ": 2 boxes reach out of their photographs; a training run cuts them off at the border; the first is "
                 "annotation 9 of ");
 }
 

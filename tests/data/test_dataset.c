@@ -113,7 +113,7 @@ SCRATCH_TEST(folders_of_splits_are_found)
     expect_failure(self, self->folder, "train", NULL, ATT_ERR_NOT_FOUND, "validation");
 }
 
-/* If the classes of a training contain all folders, they give the labels of the folders. */
+/* If the classes of a training run contain all folders, they give the labels of the folders. */
 SCRATCH_TEST(a_training_numbers_the_folders_that_it_knows)
 {
     picture_write(self, "validation/dog/1.png", 3);

@@ -134,9 +134,9 @@ static const layout layouts[] = {
      .message = "\"1\" can be class 0 or class 1 of the network; say which by --class-map FILE"},
     {{"1/1.png", "2/2.png", "3/3.txt"}, .network = 3, .status = ATT_ERR_FORMAT, .message = "none is \"0\""},
     {{"1/1.png", "2/2.png"}, .network = 2, .split = "", .images = "1/1.png 2/2.png"},
-    {{"1/1.png", "3/2.png"}, .split = "", .images = "1/1.png 3/2.png"}, /* a training, which records these names */
+    {{"1/1.png", "3/2.png"}, .split = "", .images = "1/1.png 3/2.png"}, /* a training run, which records these names */
     {{"0/1.png", "1/2.png", "3/3.png"}, .network = 4, .split = "", .images = "0/1.png 1/2.png 3/3.png"},
-    /* Numbers as names of a training's classes. */
+    /* Numbers as names of a run's classes. */
     {{"1/1.png", "2/2.png", "3/3.png"},
      .network = 3,
      .trained = {"1", "2", "3"},

@@ -490,7 +490,7 @@ SCRATCH_TEST(a_class_map_and_a_training_give_names)
     assert_int_equal(first_class(self, dataset, 0), 2);
     att_dataset_close(&dataset);
 
-    scratch_text(self, "classes.txt", "road\nboat\n"); /* a training that does not know all names */
+    scratch_text(self, "classes.txt", "road\nboat\n"); /* a training run that does not know all names */
     CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
     assert_int_equal(att_dataset_class_count(dataset), 2);
     assert_int_equal(first_class(self, dataset, 0), 1);

@@ -227,7 +227,7 @@ TEST(attentions_of_one_scope_draw_apart)
     }
 }
 
-/* Probes show the map without dropout, also in a training. */
+/* Probes show the map without dropout, also in a training run. */
 TEST(maps_for_probes_are_whole)
 {
     static float whole[BATCH * MAP], probed[BATCH * MAP], dropped[BATCH * MAP];

@@ -25,7 +25,7 @@ TEST(attributes_are_a_node_s_own)
     free_runner(&it);
 }
 
-/* One value with several names: as outputs, as a probe, and as the output of an op that only trainings run. */
+/* One value with several names: as outputs, as a probe, and as the output of an op that only training runs run. */
 TEST(a_value_comes_back_under_every_name)
 {
     static const char *const names[] = {"probe", "first", "second", "dropped"};

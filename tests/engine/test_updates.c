@@ -169,7 +169,7 @@ TEST(derived_values_run_on_the_processor)
     free_runner(&it);
 }
 
-/* A session that has packed running statistics packs them again after a training has changed them. */
+/* A session that has packed running statistics packs them again after a training run has changed them. */
 TEST(changed_statistics_are_seen)
 {
     enum { CLASSES = NETWORK_CLASSES };

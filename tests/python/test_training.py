@@ -1,4 +1,4 @@
-"""Trainings and reports, and how long calls are stopped."""
+"""Training runs and reports, and how long calls are stopped."""
 
 import os
 import signal
@@ -139,7 +139,7 @@ class Stopping(Case):
 
         with self.assertRaises(KeyboardInterrupt) as caught:
             call(progress)
-        self.assertEqual(caught.exception.__context__.status, "ERR_STOPPED")  # it says where a training continues
+        self.assertEqual(caught.exception.__context__.status, "ERR_STOPPED")  # it says where a training run continues
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
         return len(seen)
 

@@ -18,7 +18,7 @@ fill() { dd if=/dev/zero of=full/filler bs=4096 status=none 2>/dev/null; }
 # shellcheck disable=SC2086
 run 0 train data $network $recipe --epochs $epochs --output out --experiment whole
 
-# A training on a full disk stops and loses nothing.
+# A training run on a full disk stops and loses nothing.
 # shellcheck disable=SC2086
 "$ATTSCOPE" train data $network $recipe --epochs $epochs --output full/out --experiment cut >stdout 2>stderr &
 child=$!

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Ctrl-C: the exit status is 130, and a message says what was written and what was not. cli/test_train.sh tests
-# trainings too.
+# training runs too.
 . "$(dirname "$0")/../cli/lib.sh"
 idx data
 

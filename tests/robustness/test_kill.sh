@@ -1,5 +1,5 @@
 #!/bin/bash
-# A training that is killed at random moments, ATT_KILLS times (8), and resumed from its checkpoint ends with the weights
+# A training run that is killed at random moments, ATT_KILLS times (8), and resumed from its checkpoint ends with the weights
 # and logs of an undisturbed one; at every moment its files can be read.
 . "$(dirname "$0")/../cli/lib.sh"
 too_long_sanitized
@@ -61,5 +61,5 @@ timeless() { sed -E 's/"(seconds|images_per_second|wait_share)":[^,}]*,?//g' "$1
 cmp <(timeless out/cut/metrics.jsonl) <(timeless out/whole/metrics.jsonl) || fail 'metrics.jsonl differs'
 ls out/cut >names
 ls out/whole | diff names - || fail 'the folders have different files (< killed)'
-echo "$killed kills, $((finished + 1)) trainings finished, $anew begun anew"
+echo "$killed kills, $((finished + 1)) training runs finished, $anew begun anew"
 finish

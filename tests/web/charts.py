@@ -1,4 +1,4 @@
-"""charts.py ATTSCOPE FOLDER: writes the records of two trainings, and checks zoom, smoothing and the x axes of their
+"""charts.py ATTSCOPE FOLDER: writes the records of two training runs, and checks zoom, smoothing and the x axes of their
 charts in a report and on the live page of `attscope serve`; and histograms of the values of single images."""
 
 import json

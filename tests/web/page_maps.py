@@ -346,7 +346,7 @@ def check_moving_contours(page, paths):
 
 
 def read_centres(browser):
-    """The centres of single heads over a training; the charts of the development stay those of all heads."""
+    """The centres of single heads over a training run; the charts of the development stay those of all heads."""
     paths = {0: [(1, -2), (0.5, -1), (0, 0.5)], 1: [(-3, 0), (-2, 1), (-2, 2)]}
     written = [{"event": "run_begin"}]
     for k in range(3):
@@ -371,4 +371,4 @@ def read_centres(browser):
     kept = page.evaluate("runs[0].development.series.map(s => [s.statistic, s.head])")
     wanted = [["row", 0], ["row", 1], ["column", 0], ["column", 1], ["row", -1], ["row spread", -1]]
     wanted += [["row spread", 0], ["column spread", 0], ["correlation", 0]]
-    check(kept == wanted, f"series of a training: {kept}")
+    check(kept == wanted, f"series of a training run: {kept}")

@@ -87,7 +87,7 @@ def read_updates(browser):
     os.remove(os.path.join(folder, "in-updates", "measure.jsonl"))
     page = open_report(browser, ["in-updates"], "in-updates.html")
     card = text_of(page, "#overview .card")
-    check("1.2 of 2" in card and "after update 12" in card, f"the card of a training in updates: {card}")
+    check("1.2 of 2" in card and "after update 12" in card, f"the card of a training run in updates: {card}")
     rows = page.evaluate(READ_TABLES)["training"]
     check([row[1:3] for row in rows] == [["0.4", "4"], ["0.8", "8"], ["1.2", "12"]], f"evaluations: {rows}")
     key = page.evaluate("document.querySelector('#training .key').textContent")
@@ -154,7 +154,7 @@ def read_tasks(browser):
 
 
 def read_little(browser):
-    """Runs with almost no records: a training that just began, figures without numbers."""
+    """Runs with almost no records: a training run that just began, figures without numbers."""
     write_records("begun", "metrics.jsonl", [{"event": "run_begin", "epoch": 0, "step": 0},
                                              {"event": "step", "epoch": 0, "step": 1, "loss": None}])
     names = (*DEPTHS, "tns", "accuracy", "unheard of", "of networks")

@@ -54,7 +54,7 @@ def write(name, text, mode="a"):
         file.write(text)
 
 
-# --- the server and a training ----------------------------------------------------------------------------------------
+# --- the server and a training run ----------------------------------------------------------------------------------------
 
 
 def start_server():
@@ -71,7 +71,7 @@ def write_images(path, name, count):
 
 
 def start_training(name):
-    """Starts a training that lasts until it is stopped."""
+    """Starts a training run that lasts until it is stopped."""
     data = os.path.join(folder, "data")
     os.makedirs(data)
     write_images(data, "train", 96)
@@ -168,7 +168,7 @@ def check_refused_first(browser):
 
 
 def check_short(browser):
-    """A training that logs no steps has its values after epochs; one without throughput has no chart of it."""
+    """A training run that logs no steps has its values after epochs; one without throughput has no chart of it."""
     write("later", begin() + record("epoch", 10, train_loss=1, lr=0.1, images_per_second=50), "w")
     page = browser.open(origin + "/live?run=" + number_of(browser, "later"))
     wait_for_points(page, "Throughput", [1], "the throughput of an epoch is drawn")
@@ -182,7 +182,7 @@ def check_short(browser):
 
 
 def check_many_steps(browser):
-    """Long trainings are thinned, and keep their first and a late step."""
+    """Long training runs are thinned, and keep their first and a late step."""
     write("later", begin() + "".join(map(step, range(1, 5002))), "w")
     page = browser.open(origin + "/live?run=" + number_of(browser, "later"))
     wait_until(page, "live.steps.step.length > 1000 && live.steps.step.at(-1) > 4990", "a long training is drawn")
@@ -205,16 +205,16 @@ def check_training(browser):
     try:
         page = browser.open(origin + "/live?run=" + number_of(browser, "real"))
         state = f"({ROW % json.dumps('real')})?.querySelector('[data-state]').dataset.state"
-        wait_until(start, f"{state} === 'running'", "a training that runs is listed as running")
-        wait_until(page, "live.steps.step.length > 5", "the curve of a training has points")
+        wait_until(start, f"{state} === 'running'", "a training run that runs is listed as running")
+        wait_until(page, "live.steps.step.length > 5", "the curve of a training run has points")
         before = page.evaluate("live.steps.step.length")
-        wait_until(page, f"live.steps.step.length > {before + 20}", "the curve of a training grows")
+        wait_until(page, f"live.steps.step.length > {before + 20}", "the curve of a training run grows")
         wait_until(page, f"{POINTS % json.dumps('Training loss')}[0] > {before}", "its chart grows")
         training.send_signal(signal.SIGINT)
         training.wait(PATIENCE)
         wait_until(page, "!document.getElementById('subtitle').textContent.includes('left')", "the end is shown")
-        wait_until(start, f"{state} === 'stopped'", "a training that was stopped is listed as stopped")
-        quiet(page, "the live page of a training")
+        wait_until(start, f"{state} === 'stopped'", "a training run that was stopped is listed as stopped")
+        quiet(page, "the live page of a training run")
     finally:
         training.kill()
         training.wait()

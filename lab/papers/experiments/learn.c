@@ -86,7 +86,7 @@ static att_status create_update(trainer *t, att_arena *arena)
     int count = att_weights_count(t->weights);
     att_parameter_rates *rates = att_arena_allocate(arena, (size_t)count * sizeof *rates);
     if (!rates)
-        return att_fail_memory(t->context, (size_t)count * sizeof *rates, "a training");
+        return att_fail_memory(t->context, (size_t)count * sizeof *rates, "a training run");
     for (int i = 0; i < count; i++)
         rates[i] = (att_parameter_rates){
             .lr = 1, .weight_decay = 1, .frozen = strcmp(att_weights_at(t->weights, i).name, ATT_SAN_PADDING) == 0};
@@ -112,7 +112,7 @@ static att_status open_trainer(trainer *t, att_arena *arena, const att_graph *gr
     t->order = att_arena_allocate(arena, (size_t)samples->count * sizeof *t->order);
     t->losses = att_arena_allocate(arena, (size_t)batch * sizeof *t->losses);
     if (!t->order || !t->losses)
-        return att_fail_memory(t->context, (size_t)samples->count * sizeof *t->order, "a training");
+        return att_fail_memory(t->context, (size_t)samples->count * sizeof *t->order, "a training run");
     ATT_TRY(att_session_bind(t->session, "x", t->batch.x));
     ATT_TRY(att_session_bind(t->session, "expected", t->batch.target));
     return samples->keys ? att_session_bind(t->session, "keys", t->batch.keys) : ATT_OK;

@@ -40,7 +40,7 @@ typedef struct att_learning {
     const att_experiment_options *options; /* progress */
 } att_learning;
 
-/* What a training did. loss: mean over the last epoch, per token or per sample. */
+/* What a training run did. loss: mean over the last epoch, per token or per sample. */
 typedef struct att_learned {
     double loss;
     int64_t updates;

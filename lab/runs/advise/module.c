@@ -39,7 +39,7 @@ static att_status find_place(att_advice *advice, const att_module *module, const
                     module->name, given ? "@" : "", given ? given : "", given ? " " : "");
 }
 
-/* A training adds modules only to a file that has no parameters of modules. */
+/* A training run adds modules only to a file that has no parameters of modules. */
 static att_status check_base(const att_advice *advice)
 {
     for (const char *at = advice->base; *at; at += strcspn(at, "+"), at += *at == '+') {
@@ -147,7 +147,7 @@ static att_status copy_weights(const att_advice *advice, const att_weights *from
     return ATT_OK;
 }
 
-/* Starts the candidate as a training would: from the network's weights and initial values of the module's. */
+/* Starts the candidate as a training run would: from the network's weights and initial values of the module's. */
 static att_status start(const att_advice *advice, const att_network *network, const char *modules, att_model **model,
                         att_weights **weights)
 {

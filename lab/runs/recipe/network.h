@@ -1,5 +1,5 @@
-/* recipe/network.h - the network of a training. It is identified before the data sets are opened, created after, and
- * its weights are filled last. */
+/* recipe/network.h - the network of a training run. It is identified before the data sets are opened, created after,
+ * and its weights are filled last. */
 #ifndef ATT_RECIPE_NETWORK_H
 #define ATT_RECIPE_NETWORK_H
 
@@ -45,7 +45,7 @@ att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data,
 att_status att_trained_network_open_teacher(const att_recipe *recipe, const att_dataset *data,
                                             att_trained_network *network);
 /* Initialises the weights or loads them from the initial checkpoint, and says if that has classes of other names than
- * the data set. When a training is continued, att_train() loads the weights. */
+ * the data set. When a training run is continued, att_train() loads the weights. */
 att_status att_trained_network_fill(const att_recipe *recipe, const att_dataset *data, att_trained_network *network);
 void att_trained_network_free(att_trained_network *network);
 

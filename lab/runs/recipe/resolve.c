@@ -163,7 +163,7 @@ static att_status check_unused(att_context *context, const att_recipe *recipe)
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i].given)
             return att_fail(context, ATT_ERR_ARGUMENT,
-                            "train.%s of the recipe is set, but a training does not read it: set %s instead",
+                            "train.%s of the recipe is set, but a training run does not read it: set %s instead",
                             members[i].member, members[i].instead);
     return ATT_OK;
 }

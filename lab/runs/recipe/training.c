@@ -330,10 +330,10 @@ static att_status prepare(att_training *t)
 
 att_status att_training_open(att_context *context, const att_recipe *recipe, att_training **training)
 {
-    ATT_TRY(att_require(context, recipe, "the recipe of a training"));
+    ATT_TRY(att_require(context, recipe, "the recipe of a training run"));
     ATT_TRY(att_require(context, training, "the result of att_training_open()"));
     att_training *t;
-    ATT_TRY(att_new(context, &t, 1, "a training"));
+    ATT_TRY(att_new(context, &t, 1, "a training run"));
     t->context = t->network.context = context;
     t->recipe = *recipe;
     att_status status = prepare(t);
@@ -400,8 +400,8 @@ static bool has_field(const att_event *event, const char *name)
     return false;
 }
 
-/* Called at the first event, so that a training that is refused before this event leaves existing files unchanged. A
- * resume continues the records where this event says: the checkpoint may have changed since att_training_open(). */
+/* Called at the first event, so that a training run that is refused before this event leaves existing files unchanged.
+ * A resume continues the records where this event says: the checkpoint may have changed since att_training_open(). */
 static att_status open_records(att_training *t, const att_event *begin)
 {
     const att_store_resume at = {begin->epoch, begin->step, has_field(begin, "unevaluated")};

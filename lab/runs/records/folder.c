@@ -1,4 +1,4 @@
-/* The folder of a training, and the checkpoint that it continues. */
+/* The folder of a training run, and the checkpoint that it continues. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -88,7 +88,7 @@ static att_status name_by_time(att_context *context, const char *model, int heig
     return ATT_OK;
 }
 
-/* Whether a training writes checkpoints of this name. */
+/* Whether a training run writes checkpoints of this name. */
 static bool is_trained_checkpoint(const char *name)
 {
     const char *number = strncmp(name, "checkpoint-", strlen("checkpoint-")) == 0 ? name + strlen("checkpoint-") : "";
@@ -96,7 +96,7 @@ static bool is_trained_checkpoint(const char *name)
            strcmp(number + strspn(number, "0123456789"), ".safetensors") == 0;
 }
 
-/* Writes the name of a checkpoint of a training in the folder: the last one if it exists; "" if there is none. */
+/* Writes the name of a checkpoint of a training run in the folder: the last one if it exists; "" if there is none. */
 static void find_checkpoint(DIR *files, char *name, size_t size)
 {
     *name = '\0';
@@ -120,7 +120,7 @@ static att_status refuse_second_training(att_context *context, const char *folde
         return ATT_OK;
     ATT_TRY(att_path_join(context, folder, name, path, sizeof path));
     return att_fail(context, ATT_ERR_MISMATCH,
-                    "%s holds a training already; use another --experiment for a new training, or resume %s to "
+                    "%s holds a training run already; use another --experiment for a new one, or resume %s to "
                     "continue this one if it is not finished",
                     folder, path);
 }

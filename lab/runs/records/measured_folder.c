@@ -38,14 +38,14 @@ static bool is_common(const char *stem)
     return false;
 }
 
-/* Whether the stem is that of a training's best or last checkpoint. */
+/* Whether the stem is that of a run's best or last checkpoint. */
 static bool stands_for_run(const char *stem)
 {
     return strcmp(stem, "model_best") == 0 || strcmp(stem, "last") == 0;
 }
 
-/* Writes "deit_tiny" for "weights/deit_tiny.safetensors" and for "deit_tiny/model.safetensors". Of a training in the
- * folder "first", last and model_best are "first", and checkpoint-3 is "first-checkpoint-3". */
+/* Writes "deit_tiny" for "weights/deit_tiny.safetensors" and for "deit_tiny/model.safetensors". Of a training run in
+ * the folder "first", last and model_best are "first", and checkpoint-3 is "first-checkpoint-3". */
 static att_status name_after(att_context *context, const char *checkpoint, char *name, size_t size)
 {
     char folder[ATT_RUN_PATH], stem[NAME_MAX + 1];
@@ -104,7 +104,7 @@ static att_status check_owner(const att_measuring *m)
     bool belongs = true;
     if (att_run_is_folder(folder) && att_measuring_initialises(m->options))
         return att_fail(m->context, ATT_ERR_ARGUMENT,
-                        "%s holds a training, and the figures of random weights need a folder of their own; choose "
+                        "%s holds a training run, and the figures of random weights need a folder of their own; choose "
                         "another --experiment",
                         folder);
     if (att_run_is_folder(folder) && m->from_memory)
@@ -114,7 +114,7 @@ static att_status check_owner(const att_measuring *m)
     if (belongs)
         return ATT_OK;
     return att_fail(m->context, ATT_ERR_MISMATCH,
-                    "%s holds a training that %s does not belong to; choose another --experiment", folder,
+                    "%s holds a training run that %s does not belong to; choose another --experiment", folder,
                     m->checkpoint);
 }
 
@@ -139,8 +139,8 @@ static att_status find_recorded(void *user, const att_line_event *event)
     return ATT_OK;
 }
 
-/* Refuses to replace figures of other weights. In the folder of a training, figures of one of its checkpoints replace
- * those of another. */
+/* Refuses to replace figures of other weights. In the folder of a training run, figures of one of its checkpoints
+ * replace those of another. */
 static att_status check_weights(const att_measuring *m)
 {
     char path[ATT_RUN_PATH];

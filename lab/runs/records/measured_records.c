@@ -52,7 +52,7 @@ static bool make_option_field(const att_option *option, const att_option_values 
     return true;
 }
 
-/* Fills `fields` with the network's options, under the names that a training's records use, and with the number of keys
+/* Fills `fields` with the network's options, under the names that a run's records use, and with the number of keys
  * of its largest attention. Returns the number of fields. */
 static int make_network_fields(const att_measuring *m, att_event_field fields[NETWORK_FIELDS], option_texts texts)
 {

@@ -120,7 +120,8 @@ static const att_op_case boxes_cases[] = {
 const att_op att_op_box_sample = {
     .name = "box_sample",
     .attrs_size = sizeof(att_box_sample_attrs),
-    .help = "boxes [S, 4], classes, columns, deltas and their count: proposals and true boxes that a training samples",
+    .help =
+        "boxes [S, 4], classes, columns, deltas and their count: proposals and true boxes that a training run samples",
     .flags = ATT_OP_CONSTANT | ATT_OP_DRAWS | ATT_OP_NEEDS_SAMPLES,
     .infer = boxes_infer,
     .cost = boxes_cost,

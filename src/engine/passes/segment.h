@@ -23,8 +23,8 @@ void att_graph_split_segments(att_graph *graph, const bool *late);
 int att_graph_segments(const att_graph *graph);
 
 /* most_bytes: as att_plan_options.keep_bytes. keep_first: values of segment 0 that later segments read are kept in any
- * case. for_sizes: the plan chooses its groups by the result, on which the bits of a training depend. So this choice
- * must stay as it is: by the rate alone (passes/keep.c), with nodes in the order of the graph. */
+ * case. for_sizes: the plan chooses its groups by the result, on which the bits of a training run depend. So this
+ * choice must stay as it is: by the rate alone (passes/keep.c), with nodes in the order of the graph. */
 typedef struct att_keep_options {
     size_t most_bytes;
     bool keep_first, for_sizes;

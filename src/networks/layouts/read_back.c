@@ -12,8 +12,8 @@
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
 /* Whether other values of an option change nothing: the tensors decide the width of MLPs and a detector's head,
- * positions are written as the images need them, starting values and dropout are those of trainings, and programs are
- * told numbers of boxes and thresholds beside the file. */
+ * positions are written as the images need them, starting values and dropout are those of training runs, and programs
+ * are told numbers of boxes and thresholds beside the file. */
 static bool is_free(const att_option *option, const att_option_values *own, const att_option_values *found)
 {
     static const char keys[] =

@@ -13,7 +13,7 @@ typedef struct att_foreign {
 
 /* Returns whether networks of the family can have a tensor of this name. user: see att_foreign_find(). */
 typedef bool att_knows(const void *user, const char *name);
-/* Asks for every tensor but those of a training and of the heads of tasks. Ends early if it is asked to stop; then
+/* Asks for every tensor but those of a training run and of the heads of tasks. Ends early if it is asked to stop; then
  * att_check_stop() and att_foreign_refuse() fail. */
 att_foreign att_foreign_find(const att_context *context, const att_tensors *file, att_knows *knows, const void *user);
 

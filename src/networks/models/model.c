@@ -438,7 +438,7 @@ static att_status check_head_scope(const att_model *model)
                  : ATT_OK;
 }
 
-/* Checks that runs have something to return. "loss" is reserved for the loss of a training. */
+/* Checks that runs have something to return. "loss" is reserved for the loss of a training run. */
 static att_status check_outputs(const att_model *model)
 {
     for (int i = 0; i < model->graph->outputs.count; i++) {

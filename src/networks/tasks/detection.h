@@ -25,7 +25,7 @@ void att_detection_fill_boxes(const att_task_settings *settings, const att_datas
 /* Checks that the target has room for the boxes of every image. Error: ERR_MISMATCH. */
 att_status att_detection_check_boxes(att_context *context, const att_task_settings *settings,
                                      const att_dataset *dataset);
-/* As att_task.loss. Drops the graph's answers: a training has none. */
+/* As att_task.loss. Drops the graph's answers: a training run has none. */
 att_value att_detection_loss(att_graph *graph, const att_task_settings *settings);
 
 /* Names of the head's scope and of its input with the size of the image. */

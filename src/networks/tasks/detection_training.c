@@ -216,7 +216,7 @@ static void drop_answers(att_graph *graph)
     graph->outputs.count = kept;
 }
 
-/* The network's own proposals are those of a prediction. A training has more of them, samples some, and reads the
+/* The network's own proposals are those of a prediction. A training run has more of them, samples some, and reads the
  * pyramid there, with the parameters that the network's box head has: the same function builds it again. */
 att_value att_detection_loss(att_graph *graph, const att_task_settings *settings)
 {

@@ -440,14 +440,15 @@ const att_instrument att_instrument_block_pruning = {
                         "the mean of TNS - TNS without zeta_t (tns), or of zeta_t (zeta)",
              .source = "TNS and zeta: Huang et al., ICCV 2023; their use as a score is ours",
              .scales = scales,
-             .reading = "without training; a ReLU after the addition stays. `first` images, evenly spread over the "
-                        "data set, rank the blocks before the measurement; no class is used for it, and accuracy is "
-                        "that of all images. In a training (--measure), the first `first` images rank, and accuracy is "
-                        "that of the others. The first step of each stage is never skipped and has no zeta in TNS. "
-                        "zeta is nsi in its reading attention, with per=block that of nsi:per=block. Every ranking is "
-                        "by the full network: scores are not computed again after a skip. `orders` random orders are "
-                        "skipped on the same images, for comparison: a ranking that is no better than chance is above "
-                        "the highest of R orders with probability 1/(R + 1) at most, for each K alone",
+             .reading =
+                 "without training; a ReLU after the addition stays. `first` images, evenly spread over the "
+                 "data set, rank the blocks before the measurement; no class is used for it, and accuracy is "
+                 "that of all images. In a training run (--measure), the first `first` images rank, and accuracy is "
+                 "that of the others. The first step of each stage is never skipped and has no zeta in TNS. "
+                 "zeta is nsi in its reading attention, with per=block that of nsi:per=block. Every ranking is "
+                 "by the full network: scores are not computed again after a skip. `orders` random orders are "
+                 "skipped on the same images, for comparison: a ranking that is no better than chance is above "
+                 "the highest of R orders with probability 1/(R + 1) at most, for each K alone",
              .options = options,
              .option_count = sizeof options / sizeof *options,
              .needs_labels = true,

@@ -94,7 +94,7 @@ static void emit_copy(const att_clone *clone, const att_node *node, const att_va
         att_graph_fail(
             graph,
             att_fail(graph->context, ATT_ERR_UNSUPPORTED,
-                     "%s%sthe op \"%s\" cannot be copied: its copy would take part in the statistics of a training",
+                     "%s%sthe op \"%s\" cannot be copied: its copy would take part in the statistics of a training run",
                      node->scope, att_scope_separator(node->scope), node->op->name));
         return;
     }

@@ -19,7 +19,7 @@ static bool is_own_training(const att_network *network)
     return network->file && att_metadata_text(network->file, "task.name");
 }
 
-/* attscope's trainings record no names if each class is named by its number. */
+/* attscope's training runs record no names if each class is named by its number. */
 static att_status number_by_numbers(const att_network *network, att_arena *arena, att_dataset_options *options)
 {
     const int classes = att_model_classes(network->model);

@@ -79,8 +79,8 @@ const att_known_classes *att_network_known_order(const att_network *network);
  * if the file itself has names. Logs a warning if there are names that do not fit the classes. */
 att_status att_network_read_config_names(att_network *network, char **shown);
 
-/* data.c: logs a note if classes have other names in the data of a training than in the open file, of which the model
- * keeps the classifier; path: of the file. Says nothing if the file has no names. Errors: those of reading the
+/* data.c: logs a note if classes have other names in the data of a training run than in the open file, of which the
+ * model keeps the classifier; path: of the file. Says nothing if the file has no names. Errors: those of reading the
  * config.json beside the file. */
 ATT_FOR_LAB att_status att_network_note_kept_classes(const att_model *model, const char *path, att_tensors *file,
                                                      const att_dataset *dataset);

@@ -24,7 +24,7 @@ typedef struct att_log_format {
     void (*close)(void *log);
 } att_log_format;
 
-/* Logs of a training. */
+/* Logs of a training run. */
 extern const att_log_format att_log_jsonl, att_log_csv, att_log_tensorboard, att_log_runs;
 /* Logs of measuring a checkpoint. They replace an existing log. */
 extern const att_log_format att_log_measured, att_log_measured_runs;

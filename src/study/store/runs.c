@@ -1,4 +1,4 @@
-/* Writes events to the database of all runs: for a training, one transaction per event; for a measurement of a
+/* Writes events to the database of all runs: for a training run, one transaction per event; for a measurement of a
  * checkpoint, one transaction in all. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ typedef struct runs {
     att_json_writer *json; /* writes runs.settings */
     char *folder;          /* runs.folder */
     const char *source;    /* measurements.source */
-    bool own_row;          /* the measurement is in a folder without a training and has a row of its own in `runs` */
-    int64_t id;            /* runs.id; 0 if there is no row */
+    bool own_row; /* the measurement is in a folder without a training run and has a row of its own in `runs` */
+    int64_t id;   /* runs.id; 0 if there is no row */
 } runs;
 
 /* --- the run's row ------------------------------------------------------------------------------------------------ */
@@ -307,7 +307,7 @@ static att_status open_trained(att_context *context, const att_log_place *place,
     return status;
 }
 
-/* Sets r->own_row: whether the folder lacks the log of a training. */
+/* Sets r->own_row: whether the folder lacks the log of a training run. */
 static att_status look_for_training(runs *r, const char *folder)
 {
     att_text path = {.context = r->context};

@@ -26,7 +26,7 @@ static const att_log_format *const measuring[] = {
     &att_log_measured_runs,
 #endif
 };
-_Static_assert(sizeof training <= MOST_FORMATS * sizeof *training, "a store has room for a training's logs");
+_Static_assert(sizeof training <= MOST_FORMATS * sizeof *training, "a store has room for a run's logs");
 _Static_assert(sizeof measuring <= MOST_FORMATS * sizeof *measuring, "a store has room for a measurement's logs");
 
 struct store {

@@ -1,4 +1,4 @@
-/* train/alerts.h - rules that recognise a training in trouble by the figures of its instruments. */
+/* train/alerts.h - rules that recognise a training run in trouble by the figures of its instruments. */
 #ifndef ATT_TRAIN_ALERTS_H
 #define ATT_TRAIN_ALERTS_H
 

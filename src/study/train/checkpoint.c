@@ -190,7 +190,7 @@ static bool has_component(const char *path, const char *data_set, bool allow_suf
     return false;
 }
 
-/* Returns the known data set that has `classes` classes and that a training's option names. Alternative names of
+/* Returns the known data set that has `classes` classes and that a run's option names. Alternative names of
  * ImageNet-1k must match a whole component, because names of other data sets begin with them. */
 static const att_known_classes *known_classes_of_option(const char *value, int classes)
 {

@@ -1,4 +1,4 @@
-/* train/checkpoint.h - writes the state of a training to a file and reads it back. */
+/* train/checkpoint.h - writes the state of a training run to a file and reads it back. */
 #ifndef ATT_TRAIN_CHECKPOINT_H
 #define ATT_TRAIN_CHECKPOINT_H
 
@@ -24,7 +24,7 @@ typedef struct att_train_state {
     att_alerts *alerts; /* NULL: no alerts */
 } att_train_state;
 
-/* The content of checkpoints besides att_train_state. The members are constant during a training; updates and
+/* The content of checkpoints besides att_train_state. The members are constant during a training run; updates and
  * att_checkpoint_resume() change the values in `weights`. */
 typedef struct att_train_run {
     att_context *context;

@@ -1,4 +1,4 @@
-/* train/freeze.h - parameters that a training leaves as they are, chosen by patterns of their names. */
+/* train/freeze.h - parameters that a training run leaves as they are, chosen by patterns of their names. */
 #ifndef ATT_TRAIN_FREEZE_H
 #define ATT_TRAIN_FREEZE_H
 

@@ -14,8 +14,8 @@
 #include "study/train/options.h"
 
 enum { WHAT_SIZE = 64, KEY_SIZE = WHAT_SIZE + 16, VALUE_SIZE = 512, REASON_SIZE = 3 * VALUE_SIZE };
-/* The oldest version of attscope whose trainings can be resumed. Raise it with every change that alters any bit of the
- * results or the metadata that a resume reads. */
+/* The oldest version of attscope whose training runs can be resumed. Raise it with every change that alters any bit of
+ * the results or the metadata that a resume reads. */
 static const char version_key[] = "version", training_version[] = "0.3";
 static const char images_line[] = "data.images", listing_line[] = "data.listing", eval_listing_line[] = "eval.listing",
                   sample_line[] = "data.sample", eval_sample_line[] = "eval.sample", teacher_line[] = "teacher.digest",
@@ -167,7 +167,7 @@ static char *option_text(const att_option *option, const att_option_values *opti
     return text;
 }
 
-/* Passes one option to `line`. of: "task" or "model". defaults: the values in trainings that lack the option; NULL:
+/* Passes one option to `line`. of: "task" or "model". defaults: the values in training runs that lack the option; NULL:
  * none lacks it. */
 static void option_line(const char *of, const att_option *option, const att_option_values *options,
                         const att_option_values *defaults, att_metadata_line line, void *user)
@@ -338,10 +338,11 @@ att_status att_metadata_check_version(att_context *context, const att_tensors *f
         return att_fail(context, ATT_ERR_MISMATCH, "%s holds weights, but no training that can be resumed", path);
     if (strcmp(version, training_version) == 0)
         return ATT_OK;
-    return att_fail(context, ATT_ERR_UNSUPPORTED,
-                    "%s holds a training by attscope %.40s, which attscope %s cannot resume; --initial-checkpoint %s "
-                    "starts a new training from its weights",
-                    path, version, training_version, path);
+    return att_fail(
+        context, ATT_ERR_UNSUPPORTED,
+        "%s holds a training run by attscope %.40s, which attscope %s cannot resume; --initial-checkpoint %s "
+        "starts a new training from its weights",
+        path, version, training_version, path);
 }
 
 typedef struct comparison {

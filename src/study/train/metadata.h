@@ -26,7 +26,7 @@ att_status att_metadata_training(att_metadata *metadata, const att_train_run *ru
 typedef void (*att_metadata_line)(void *user, const char *what, const char *value, const char *default_value);
 void att_metadata_each(const att_train_run *run, att_metadata_line line, void *user);
 
-/* Whether the file holds the state of a training, of any version. */
+/* Whether the file holds the state of a training run, of any version. */
 bool att_metadata_has_training(const att_tensors *file);
 /* Returns ERR_MISMATCH if the file holds no training, ERR_UNSUPPORTED if this version cannot resume it. */
 att_status att_metadata_check_version(att_context *context, const att_tensors *file);

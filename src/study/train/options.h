@@ -1,4 +1,5 @@
-/* train/options.h - declares the settings of a training, checks them, and gives those that affect its results as text.
+/* train/options.h - declares the settings of a training run, checks them, and gives those that affect its results as
+ * text.
  */
 #ifndef ATT_TRAIN_OPTIONS_H
 #define ATT_TRAIN_OPTIONS_H

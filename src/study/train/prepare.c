@@ -285,7 +285,7 @@ static att_status evaluation_bytes(const att_trainer *trainer, size_t *bytes)
     return ATT_OK;
 }
 
-/* Number of parts of the memory that a training needs in addition to its session. */
+/* Number of parts of the memory that a training run needs in addition to its session. */
 enum { PARTS = 4 };
 static att_status list_memory(const att_trainer *trainer, att_memory_part parts[PARTS])
 {
@@ -540,7 +540,7 @@ static att_status check_threads(const att_trainer *trainer, int parts)
                     trainer->options->resume, parts, threads == 1 ? "is" : "are", threads, parts);
 }
 
-/* How the lanes of a training are split. */
+/* How the lanes of a training run are split. */
 typedef struct lane_plan {
     int lanes, parts; /* 0: automatic */
     int64_t memory;

@@ -1,4 +1,4 @@
-/* train/prepare.h - prepares a training for its first update. */
+/* train/prepare.h - prepares a training run for its first update. */
 #ifndef ATT_TRAIN_PREPARE_H
 #define ATT_TRAIN_PREPARE_H
 

@@ -1,4 +1,4 @@
-/* train/processes.h - the processes of a training or evaluation: what they compare, and how they stop together. */
+/* train/processes.h - the processes of a training run or evaluation: what they compare, and how they stop together. */
 #ifndef ATT_TRAIN_PROCESSES_H
 #define ATT_TRAIN_PROCESSES_H
 

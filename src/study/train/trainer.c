@@ -340,7 +340,7 @@ static att_status finish_interrupted_interval(const att_trainer *trainer)
     return att_checkpoint_link(&trainer->run, state, options->resume);
 }
 
-/* Writes "last" for a training without updates. */
+/* Writes "last" for a training run without updates. */
 static att_status save_untrained(att_trainer *trainer)
 {
     ATT_TRY(att_trainer_begin_average(trainer));

@@ -1,4 +1,4 @@
-/* train/trainer.h - a training in progress. */
+/* train/trainer.h - a training run in progress. */
 #ifndef ATT_TRAIN_TRAINER_H
 #define ATT_TRAIN_TRAINER_H
 
@@ -164,7 +164,7 @@ enum { ATT_NODE_TEXT = 256 };
 att_status att_trainer_share_node(att_trainer *trainer, char node[ATT_NODE_TEXT]);
 
 /* Makes the checks of att_train() that come before its first update: options, data, memory of training and evaluation
- * together, and whether the checkpoint to resume from belongs to a training with the same settings and images. The
+ * together, and whether the checkpoint to resume from belongs to a training run with the same settings and images. The
  * contents of `weights` do not matter; they may be uninitialised. Errors: those of att_train(). */
 ATT_FOR_LAB att_status att_train_check(const att_model *model, att_weights *weights, const att_train_data *data,
                                        const att_train_options *options);

@@ -1,4 +1,4 @@
-/* What a training of several processes adds to that of one. */
+/* What a training run of several processes adds to that of one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -87,7 +87,7 @@ static att_status compare_settings(att_trainer *trainer)
     add_line(&list, "the number of finished updates", update, NULL);
     add_line(&list, "what is measured during training (--measure)", measuring_text(trainer, measuring), NULL);
     add_line(&list, "the weights", digest, NULL);
-    att_status status = list.failed ? att_fail_memory(trainer->context, sizeof list, "the settings of a training")
+    att_status status = list.failed ? att_fail_memory(trainer->context, sizeof list, "the settings of a training run")
                                     : att_processes_compare(&trainer->processes, list.lines, list.count);
     att_arena_free(&list.arena);
     return status;

@@ -28,7 +28,7 @@ static att_status make_graph(att_trainer *trainer, att_trainer_shape *shape)
     if (status == ATT_OK) {
         shape->graph = att_graph_copy(graph);
         status = shape->graph ? att_task_build_loss(trainer->task, shape->graph, &trainer->settings)
-                              : att_fail_memory(trainer->context, sizeof(void *), "the graph of a training");
+                              : att_fail_memory(trainer->context, sizeof(void *), "the graph of a training run");
     }
     if (status == ATT_OK)
         att_task_drop_outputs(trainer->task->info.name, shape->graph);

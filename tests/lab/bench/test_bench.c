@@ -116,7 +116,7 @@ TEST(figures_of_a_network_agree_with_each_other)
 {
     att_context *context = make_context(2);
     att_option_values network = small_network();
-    for (int training = is_sanitized(); training < 2; training++) { /* a training includes what inference runs */
+    for (int training = is_sanitized(); training < 2; training++) { /* a training run includes what inference runs */
         profile p = {0};
         att_bench_options options = att_bench_options_defaults();
         options.model = "vit_tiny_patch16_224";

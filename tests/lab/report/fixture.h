@@ -113,7 +113,7 @@ static inline att_status fixture_emit(const att_sink *sink, att_event_kind kind,
     (const att_event_field[]){__VA_ARGS__}, \
         (int)(sizeof((const att_event_field[]){__VA_ARGS__}) / sizeof(att_event_field))
 
-/* Emits the events of a training: losses fall as 1 / (1 + step), with one NaN. */
+/* Emits the events of a training run: losses fall as 1 / (1 + step), with one NaN. */
 static inline att_status fixture_train(fixture *f, const att_sink *sink, const char *model, const char *seed)
 {
     att_status status = fixture_emit(

@@ -42,7 +42,7 @@ static const char *number(double value, char text[32])
 #define BEGIN "{\"event\":\"run_begin\",\"parameters\":1000}\n"
 #define OTHER "\"deviation\":3,\"n\":64"
 
-/* Writes a training that was stopped after its first epoch and resumed, with a clock that starts again, and its
+/* Writes a training run that was stopped after its first epoch and resumed, with a clock that starts again, and its
  * measurement. */
 static void write_run(const scratch *self, int i)
 {

@@ -200,7 +200,7 @@ FIXTURE_TEST(the_last_two_runs_are_kept)
     end(&o);
 }
 
-/* A training replaces its checkpoint by a new file. */
+/* A training run replaces its checkpoint by a new file. */
 FIXTURE_TEST(a_replaced_checkpoint_is_read_again)
 {
     opened o = begin(f);

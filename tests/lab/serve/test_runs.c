@@ -1,4 +1,4 @@
-/* The routes of `attscope serve`: the list of runs, their pages, and the events of a training. */
+/* The routes of `attscope serve`: the list of runs, their pages, and the events of a training run. */
 #include <sys/file.h>
 
 #include "base/io/json.h"
@@ -128,7 +128,7 @@ SITE_TEST(states_follow_from_records_and_locks)
     path_of(s, "running", "metrics.jsonl", path);
     FILE *writer = fopen(path, "a");
     assert_non_null(writer);
-    assert_int_equal(flock(fileno(writer), LOCK_EX | LOCK_NB), 0); /* as a training locks it (io/file.h) */
+    assert_int_equal(flock(fileno(writer), LOCK_EX | LOCK_NB), 0); /* as a training run locks it (io/file.h) */
     json_t *answer = answer_of(s, "GET /api/runs");
     assert_int_equal(json_array_size(json_object_get(answer, "runs")), 7);
     const char *const names[] = {"finished", "stopped", "failed", "unfinished", "running", "measured"};
@@ -137,7 +137,7 @@ SITE_TEST(states_follow_from_records_and_locks)
     assert_non_null(strstr(json_string_value(json_object_get(run_called(answer, "damaged"), "problem")),
                            "damaged/metrics.jsonl, line 2: not valid JSON"));
     json_decref(answer);
-    /* Asking locks nothing: a training can be started at any time. */
+    /* Asking locks nothing: a training run can be started at any time. */
     assert_int_equal(flock(fileno(writer), LOCK_UN), 0);
     assert_int_equal(flock(fileno(writer), LOCK_EX | LOCK_NB), 0);
     fclose(writer);

@@ -459,7 +459,7 @@ PLACE_TEST(tensors_of_other_networks_are_named)
         {"blocks.0.mlp_channels.gate.proj.weight", "gMLP"},
         {"vit.patch_embed.proj.weight", "names with a prefix"},
         {"net.layer1.0.conv1.weight", "names with a prefix"},
-        {"optimizer.exp_avg.head.weight", "a_name_nobody_knows"}, /* of a training only with attscope's metadata */
+        {"optimizer.exp_avg.head.weight", "a_name_nobody_knows"}, /* of a training run only with attscope's metadata */
         {"blocks.00.norm1.weight", "a_name_nobody_knows"},
         {"blocks.99999999999999999999.norm1.weight", "a_name_nobody_knows"}};
     for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {

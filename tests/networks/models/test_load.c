@@ -158,7 +158,7 @@ PLACE_TEST(load_lists_all_that_does_not_fit)
     att_model_destroy(&model);
 }
 
-/* Tensors that a training stores beside the weights are ignored in attscope's checkpoints. */
+/* Tensors that a training run stores beside the weights are ignored in attscope's checkpoints. */
 PLACE_TEST(a_trainings_tensors_are_passed_over)
 {
     att_option_values options = small();

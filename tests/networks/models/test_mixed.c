@@ -178,7 +178,7 @@ TEST(the_loss_after_80_steps_is_that_of_f32)
 {
     static double full[LONG], mixed[LONG];
     if (is_sanitized()) {
-        print_message("skipped: two trainings of 80 steps are too slow under sanitizers\n");
+        print_message("skipped: two training runs of 80 steps are too slow under sanitizers\n");
         skip();
     }
     att_context *context = create_with_bf16();

@@ -119,7 +119,7 @@ PLACE_TEST(a_file_is_preprocessed_as_its_tag_says)
     assert_true(identity.preprocess.crop_pct == 0.5); /* the file takes precedence over its tag */
 }
 
-/* The config.json beside the weights may come from another training of the same network. */
+/* The config.json beside the weights may come from another training run of the same network. */
 PLACE_TEST(the_callers_tag_takes_precedence_over_the_config)
 {
     att_identity identity;

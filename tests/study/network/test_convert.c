@@ -563,7 +563,7 @@ static double norm_of(const att_weights *weights, const att_gradient *gradient, 
     return sqrt(squares);
 }
 
-/* In one update of a training, every parameter of attention has a gradient. */
+/* In one update of a training run, every parameter of attention has a gradient. */
 TEST(gradients_reach_centers_sharpness_and_projections)
 {
     static const char *const names[] = {"row_centers", "column_centers", "row_sharpness", "column_sharpness", "weight"};

@@ -225,7 +225,7 @@ static inline void assert_same_checkpoint(const fixture *f, const char *a, const
         assert_same_file(f, a_name, b_name);
 }
 
-/* The checkpoints of two trainings of at most 20 updates in the folders a and b. */
+/* The checkpoints of two training runs of at most 20 updates in the folders a and b. */
 static inline void assert_same_run(const fixture *f, const char *a, const char *b)
 {
     assert_same_checkpoint(f, a, b, "last");

@@ -1,5 +1,5 @@
 /* The rules of alerts, on figures that instruments measured: each rule is raised by a case built for it, once, and none
- * by an ordinary one. test_alerts.sh has whole trainings. */
+ * by an ordinary one. test_alerts.sh has whole training runs. */
 #include <attscope/attscope.h>
 
 #include "context.h"
@@ -116,7 +116,7 @@ TEST(an_ordinary_stream_raises_nothing)
     stream_close(&s);
 }
 
-/* What a checkpoint says of the alerts of one training is read by those of the next. */
+/* What a checkpoint says of the alerts of one training run is read by those of the next. */
 TEST(alerts_that_hold_are_not_raised_again_after_a_resume)
 {
     static stream s;

@@ -1,4 +1,4 @@
-/* Files of a training: their content, who can read them, and what happens if they cannot be written. */
+/* Files of a training run: their content, who can read them, and what happens if they cannot be written. */
 #include "study/train/fixture.h"
 
 #include <signal.h>
@@ -231,7 +231,7 @@ FIXTURE_TEST(checkpoints_tell_the_options_of_the_task)
     att_tensors_close(&file);
 }
 
-/* Trainings of versions that had fewer options of the task are continued with the defaults of the others. */
+/* Training runs of versions that had fewer options of the task are continued with the defaults of the others. */
 FIXTURE_TEST(an_option_that_a_checkpoint_lacks_has_its_default)
 {
     char output[160], resume[160];

@@ -1,4 +1,5 @@
-/* Layer-wise learning rates: the factor of every parameter against timm's (tests/goldens/layers.txt), and a training.
+/* Layer-wise learning rates: the factor of every parameter against timm's (tests/goldens/layers.txt), and a training
+ * run.
  */
 #include "study/train/layer_decay.h"
 
@@ -192,7 +193,8 @@ FIXTURE_TEST(without_a_decay_nothing_changes)
     close_network(&net);
 }
 
-/* --- a training -------------------------------------------------------------------------------------------------- */
+/* --- a training run --------------------------------------------------------------------------------------------------
+ */
 
 static void read_weight(const fixture *f, const char *name, float *values, int64_t count)
 {

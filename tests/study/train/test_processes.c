@@ -20,7 +20,7 @@ typedef struct process {
     int events;
     char message[512];
     att_train_result result;
-    att_evaluation alone; /* of the weights after a training, by this process */
+    att_evaluation alone; /* of the weights after a training run, by this process */
 } process;
 
 /* What a process opens, closed together. */

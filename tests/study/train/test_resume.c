@@ -1,4 +1,4 @@
-/* A training that was stopped or killed and then resumed writes the same files as an uninterrupted one. */
+/* A training run that was stopped or killed and then resumed writes the same files as an uninterrupted one. */
 #include "study/train/fixture.h"
 #include "study/train/trainer.h"
 

@@ -249,7 +249,7 @@ FIXTURE_TEST(another_plan_for_a_size_is_refused_when_it_is_used)
 FIXTURE_TEST(memory_counts_every_size)
 {
     if (is_sanitized()) {
-        print_message("skipped: several trainings; the same plans are made in the tests above\n");
+        print_message("skipped: several training runs; the same plans are made in the tests above\n");
         skip();
     }
     process p = process_in(f, NULL, NULL);

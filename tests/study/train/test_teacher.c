@@ -1,4 +1,4 @@
-/* Trainings with a teacher: what it sees, resumes, and teachers that do not fit. The loss itself is compared with
+/* Training runs with a teacher: what it sees, resumes, and teachers that do not fit. The loss itself is compared with
  * PyTorch's in tests/networks/models/test_training.c, several processes in test_processes.c. */
 #include "networks/models/family.h"
 #include "study/train/fixture.h"

@@ -273,7 +273,7 @@ FIXTURE_TEST(every_step_and_epoch_emits_an_event)
 
 enum { MOST_EVALUATIONS = 4, MOST_STEPS = 7 };
 
-/* What a training in updates reports: the losses of its updates; step, epoch and loss of its evaluations. */
+/* What a training run in updates reports: the losses of its updates; step, epoch and loss of its evaluations. */
 typedef struct counted {
     double losses[MOST_STEPS], train_losses[MOST_EVALUATIONS];
     int64_t steps[MOST_EVALUATIONS], epochs[MOST_EVALUATIONS];
@@ -549,7 +549,8 @@ FIXTURE_TEST(a_failing_sink_stops_the_run)
     assert_int_equal(result.updates, 3);
 }
 
-/* --- what stops a training, and options --------------------------------------------------------------------------- */
+/* --- what stops a training run, and options
+ * --------------------------------------------------------------------------- */
 
 typedef struct poison {
     att_weights *weights;
@@ -615,7 +616,7 @@ FIXTURE_TEST(nan_in_the_evaluation_leaves_no_checkpoint)
     assert_trains(f, &options);
 }
 
-/* With a mixing probability of 0, the targets are the smoothed labels of a training without mixing. */
+/* With a mixing probability of 0, the targets are the smoothed labels of a training run without mixing. */
 FIXTURE_TEST(unmixed_targets_are_smoothed_labels)
 {
     att_train_options options = small_training();

@@ -609,7 +609,7 @@ TEST(a_training_is_that_of_pytorchs_optimizer)
         worst = fmax(worst, fabs(learned / loss - 1));
         assert_true(fabs(found[0] - 0.5) > 1e-3);
     }
-    printf("largest error of a training: %.2g\n", worst); /* 1.5e-7 */
+    printf("largest error of a training run: %.2g\n", worst); /* 1.5e-7 */
     assert_true(worst < 1e-6);
 }
 

@@ -1,4 +1,4 @@
-/* A training from its recipe, in one call. */
+/* A training run from its recipe, in one call. */
 #include "lab/runs/recipe/small.h"
 
 typedef struct listener {
@@ -56,7 +56,7 @@ FIXTURE_TEST(a_recipe_is_trained_into_its_folder)
         snprintf(name, sizeof name, "run/%s", files[i]);
         assert_true(exists(f, name));
     }
-    assert_fails(f->context, run(f, &recipe, &l, &result), ATT_ERR_MISMATCH, "holds a training already");
+    assert_fails(f->context, run(f, &recipe, &l, &result), ATT_ERR_MISMATCH, "holds a training run already");
 }
 
 FIXTURE_TEST(a_training_runs_once)
@@ -101,7 +101,7 @@ FIXTURE_TEST(a_sink_that_fails_leaves_a_message)
     }
 }
 
-/* A training stopped after its seventh batch is resumed with the settings in its args.yaml, and ends with the same
+/* A training run stopped after its seventh batch is resumed with the settings in its args.yaml, and ends with the same
  * bits. */
 FIXTURE_TEST(a_stopped_training_goes_on_to_the_same_bits)
 {
@@ -159,7 +159,7 @@ FIXTURE_TEST(a_second_new_training_keeps_the_first)
     assert_int_equal(att_training_open(f->context, &recipe, &second), ATT_OK);
     assert_runs(f, first);
     assert_int_equal(link(path_in(f, "run/args.yaml", path), path_in(f, "args.yaml", copy)), 0);
-    assert_fails(f->context, att_training_run(second, NULL, NULL), ATT_ERR_MISMATCH, "holds a training already");
+    assert_fails(f->context, att_training_run(second, NULL, NULL), ATT_ERR_MISMATCH, "holds a training run already");
     assert_same_file(f, "run/args.yaml", "args.yaml");
     att_training_close(&first);
     att_training_close(&second);
@@ -180,7 +180,7 @@ FIXTURE_TEST(initial_weights_are_not_overwritten)
     recipe.files.experiment = "fine";
     recipe.files.initial_checkpoint = path;
     assert_fails(f->context, att_training_open(f->context, &recipe, &training), ATT_ERR_MISMATCH,
-                 "fine holds a training already");
+                 "fine holds a training run already");
 }
 
 FIXTURE_TEST(open_settings_are_filled_in)

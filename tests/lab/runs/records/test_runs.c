@@ -255,10 +255,10 @@ SCRATCH_TEST(a_folder_takes_one_training)
     write_file(path, "model_best.safetensors", "");
     write_file(path, "last.safetensors", "");
     assert_fails(self->context, att_run_folder_choose(self->context, &place, "resnet20", 32, 32, &run),
-                 ATT_ERR_MISMATCH, "holds a training already");
+                 ATT_ERR_MISMATCH, "holds a training run already");
     assert_message_has(self, "run/last.safetensors to continue");
     assert_int_equal(att_run_folder_claim(self->context, &run), ATT_ERR_MISMATCH); /* written after the choice */
-    assert_message_has(self, "holds a training already");
+    assert_message_has(self, "holds a training run already");
 }
 
 /* A killed run may leave records without checkpoints. */

@@ -202,7 +202,8 @@ FIXTURE_TEST(a_stop_ends_the_sweep)
     att_sweep_plan_close(&plan);
 }
 
-/* A training of a program's own, from the recipe that the step gets; the first one is stopped in its second epoch. */
+/* A training run of a program's own, from the recipe that the step gets; the first one is stopped in its second epoch.
+ */
 typedef struct own_training {
     att_context *context;
     int calls, first_epoch; /* of the last training */
