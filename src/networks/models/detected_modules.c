@@ -111,18 +111,70 @@ void att_detected_describe(const att_tensors *file, const att_module *module, at
         describe_attention(file, site);
 }
 
-static att_status write_one(att_context *context, const att_block_layout *places, const att_detected_module *detected,
-                            char *text, size_t size)
+enum { MODULE_BYTES = 128 };
+
+/* Infers the options of the module, of all its blocks or of block `only`; -1: all. */
+static att_status infer(att_context *context, const att_block_layout *places, const att_detected_module *detected,
+                        int only, char module[MODULE_BYTES], bool *fits)
 {
     att_module_block sites[ATT_BLOCKS];
-    att_module_places at = {places->file, sites, att_detected_sites(places, detected, sites), places->alias};
-    char module[128];
-    ATT_TRY(att_module_options_infer(context, &at, detected->module, module, sizeof module));
-    if (att_placed_format(detected->module, module, places->hooks, detected->hook, detected->at, &places->stages, text,
-                          size))
+    att_detected_module one = *detected;
+    for (int b = 0; b < ATT_BLOCKS; b++)
+        one.at[b] = one.at[b] && (only < 0 || b == only);
+    const att_module_places at = {places->file, sites, att_detected_sites(places, &one, sites), places->alias};
+    return att_module_options_infer(context, &at, detected->module, module, MODULE_BYTES, fits);
+}
+
+static int first_block(const att_detected_module *detected)
+{
+    int first = 0;
+    while (first < ATT_BLOCKS && !detected->at[first])
+        first++;
+    return first;
+}
+
+/* Infers the options of the module. If none fit all its blocks, leaves those blocks in *detected whose options are
+ * those of the first, and moves the others to *rest. */
+static att_status infer_part(att_context *context, const att_block_layout *places, att_detected_module *detected,
+                             att_detected_module *rest, char module[MODULE_BYTES])
+{
+    const att_detected_module all = *detected;
+    const int first = first_block(detected);
+    char own[MODULE_BYTES];
+    bool fits;
+    memset(rest->at, 0, sizeof rest->at);
+    ATT_TRY(infer(context, places, &all, -1, module, &fits));
+    if (fits)
         return ATT_OK;
-    return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: the list of blocks with modules takes more than %d bytes",
-                    att_tensors_path(places->file), ATT_OPTION_TEXT_BYTES - 1);
+    ATT_TRY(infer(context, places, &all, first, module, &fits));
+    for (int b = first + 1; b < ATT_BLOCKS && fits; b++)
+        if (all.at[b]) {
+            bool fits_own;
+            ATT_TRY(infer(context, places, &all, b, own, &fits_own));
+            rest->at[b] = !fits_own || strcmp(own, module) != 0;
+            detected->at[b] = !rest->at[b];
+        }
+    return ATT_OK;
+}
+
+/* Appends the module, once for each of its options, as those of ECA whose kernel differs from stage to stage. */
+static att_status write_one(att_context *context, const att_block_layout *places, att_detected_module detected,
+                            char text[ATT_OPTION_TEXT_BYTES])
+{
+    att_detected_module rest = detected;
+    char module[MODULE_BYTES];
+    for (; first_block(&detected) < ATT_BLOCKS; detected = rest) {
+        size_t length = strlen(text);
+        ATT_TRY(infer_part(context, places, &detected, &rest, module));
+        if (length > 0 && length + 1 < ATT_OPTION_TEXT_BYTES)
+            text[length++] = '+';
+        if (!att_placed_format(detected.module, module, places->hooks, detected.hook, detected.at, &places->stages,
+                               text + length, ATT_OPTION_TEXT_BYTES - length))
+            return att_fail(context, ATT_ERR_UNSUPPORTED,
+                            "%s: the list of blocks with modules takes more than %d bytes",
+                            att_tensors_path(places->file), ATT_OPTION_TEXT_BYTES - 1);
+    }
+    return ATT_OK;
 }
 
 att_status att_detected_write(att_context *context, const att_block_layout *places,
@@ -132,12 +184,8 @@ att_status att_detected_write(att_context *context, const att_block_layout *plac
     if (detected->too_many)
         return att_fail(context, ATT_ERR_UNSUPPORTED, "%s: a network has at most %d modules, and this one has more",
                         att_tensors_path(places->file), ATT_MOST_MODULES);
-    for (int i = 0; i < detected->count; i++) {
-        size_t length = strlen(text);
-        if (length > 0 && length + 1 < sizeof text)
-            text[length++] = '+';
-        ATT_TRY(write_one(context, places, &detected->items[i], text + length, sizeof text - length));
-    }
+    for (int i = 0; i < detected->count; i++)
+        ATT_TRY(write_one(context, places, detected->items[i], text));
     if (*text)
         att_options_set_text(found, "modules", text);
     return ATT_OK;

@@ -260,16 +260,15 @@ static bool sets_option(const char *text, const char *option)
 }
 
 att_status att_module_options_infer(att_context *context, const att_module_places *places, const att_module *module,
-                                    char *text, size_t size)
+                                    char *text, size_t size, bool *fits)
 {
     search s = {.context = context, .at = places, .choice.module = module};
-    bool fits;
     collect_ratios(&s);
-    ATT_TRY(search_all(&s, &fits));
+    ATT_TRY(search_all(&s, fits));
     s.widths_are_free = option_of(module, "hidden") >= 0;
-    if (!fits && s.widths_are_free)
-        ATT_TRY(search_all(&s, &fits));
-    if (fits)
+    if (!*fits && s.widths_are_free)
+        ATT_TRY(search_all(&s, fits));
+    if (*fits)
         write_choice(&s.choice, text, size);
     else
         snprintf(text, size, "%s", module->name);

@@ -28,11 +28,11 @@ typedef struct att_module_places {
 } att_module_places;
 
 /* Finds options with which the module's parameters have the names and shapes that the file has at every site, and
- * writes the module with them: "se:ratio=8". Defaults are preferred; they are also used if no options fit. Options that
- * the tensors do not show keep their defaults, and so does the ratio if no ratio gives the hidden widths of all sites.
- * Errors: ERR_MEMORY. */
+ * writes the module with them: "se:ratio=8". Defaults are preferred; they are also used if no options fit (*fits
+ * false). Options that the tensors do not show keep their defaults, and so does the ratio if no ratio gives the hidden
+ * widths of all sites. Errors: ERR_MEMORY. */
 att_status att_module_options_infer(att_context *context, const att_module_places *places, const att_module *module,
-                                    char *text, size_t size);
+                                    char *text, size_t size, bool *fits);
 
 /* Checks a given choice, written as `text`, against the file. If it fits only with a different hidden width at each
  * site, *own is true and hidden[i] is the width of site i. A width given in the text is not changed. If the text gives

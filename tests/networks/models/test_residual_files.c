@@ -118,7 +118,8 @@ PLACE_TEST(ratios_beyond_the_eighth_are_left_out)
         att_tensors *file;
         CHECK(p->context, att_tensors_open(p->context, p->weights, &file));
         const att_module_places places = {file, &site, 1, no_alias};
-        CHECK(p->context, att_module_options_infer(p->context, &places, se.module, text, sizeof text));
+        bool fits;
+        CHECK(p->context, att_module_options_infer(p->context, &places, se.module, text, sizeof text, &fits));
         assert_string_equal(text, before < 8 ? "se:ratio=5" : "se");
         att_tensors_close(&file);
     }
