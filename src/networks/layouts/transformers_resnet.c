@@ -25,6 +25,7 @@ static const att_layout_setting settings[] = {
     {"embedding_size", .option = "width", .shown = true},
     {"depths", .option = "layers", .shown = true, .list = true},
     {"layer_type", .option = "block", .words = blocks, .shown = true},
+    {"downsample_in_bottleneck", .option = "stride_in_1x1"},
     {.key = NULL},
 };
 
@@ -35,12 +36,17 @@ static json_int_t size_of(const json_t *value, json_int_t otherwise)
     return value ? json_integer_value(value) : otherwise;
 }
 
+static bool is_basic(const att_layout_source *source)
+{
+    const char *type = json_string_value(json_object_get(source->config, "layer_type"));
+    return type && strcmp(type, "basic") == 0;
+}
+
 static att_status check_widths(const att_layout_source *source)
 {
     enum { DEFAULT_STEM = 64, DEFAULT_FIRST = 256 };
     const json_t *sizes = json_object_get(source->config, "hidden_sizes");
-    const char *type = json_string_value(json_object_get(source->config, "layer_type"));
-    const json_int_t times = type && strcmp(type, "basic") == 0 ? 1 : BOTTLENECK;
+    const json_int_t times = is_basic(source) ? 1 : BOTTLENECK;
     const json_int_t stem = size_of(json_object_get(source->config, "embedding_size"), DEFAULT_STEM);
     const json_int_t first = size_of(sizes ? json_array_get(sizes, 0) : NULL, DEFAULT_FIRST);
     bool regular = first % times == 0 && first / times == stem;
@@ -58,10 +64,10 @@ static att_status check_widths(const att_layout_source *source)
 
 static att_status complete(const att_layout_source *source, att_config *config)
 {
-    (void)config;
+    if (is_basic(source)) /* the library's basic blocks ignore downsample_in_bottleneck */
+        att_options_unset(&config->options, "stride_in_1x1");
     ATT_TRY(att_layout_require_text(source, "hidden_act", "relu"));
     ATT_TRY(att_layout_require_number(source, "downsample_in_first_stage", 0));
-    ATT_TRY(att_layout_require_number(source, "downsample_in_bottleneck", 0));
     return check_widths(source);
 }
 

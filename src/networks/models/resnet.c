@@ -38,7 +38,8 @@ static const char PREACT[] = "pre-activation ResNet for CIFAR (He et al., ECCV 2
 #define BASIC "block=basic "
 #define BASIC_D BASIC BAG
 #define BASIC_T BASIC TIERED
-#define SMALL "stem_type=conv3 width=16 zero_init_last=false "
+#define SMALL_STEM "stem_pool=false "
+#define SMALL "stem_type=conv3 width=16 zero_init_last=false " SMALL_STEM
 #define CIFAR_A BASIC SMALL ATT_IMAGENET ATT_LINEAR_IMAGES "shortcut=pad "
 #define CIFAR_B SMALL ATT_CIFAR
 #define CIFAR_PREACT "block=preact " CIFAR_B
@@ -116,8 +117,8 @@ static const att_variants variants = {
     .count = sizeof rows / sizeof *rows,
     .shared = ATT_IMAGENET
     "block=bottleneck stem_type=conv7 shortcut=conv width=64 cardinality=1 base_width=64 "
-    "zero_init_last=true global_pool=avg attention_layers=none",
-    .images_by = {.key = "stem_type", .value = "conv3", .settings = "img_size=32 crop_pct=1 " ATT_CIFAR}};
+    "stem_pool=true stride_in_1x1=false output_stride=32 zero_init_last=true global_pool=avg attention_layers=none",
+    .images_by = {.key = "stem_type", .value = "conv3", .settings = SMALL_STEM "img_size=32 crop_pct=1 " ATT_CIFAR}};
 
 /* Networks for CIFAR, recognised by padded shortcuts, name the classifier "linear"; the others "fc". */
 static att_classifier_form resnet_classifier(const void *options)

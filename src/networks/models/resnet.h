@@ -17,7 +17,7 @@ typedef struct att_resnet_options {
     ATT_IMAGE_MEMBERS;
     ATT_SHARED_MEMBERS;
     int depth, width, cardinality, base_width;
-    int zero_init_last, output_stride;
+    int zero_init_last, output_stride, stem_pool, stride_in_1x1;
     double bn_eps;
     char global_pool[8], block[12], stem_type[12], shortcut[12], layers[24];
     /* Value of the module's option "hidden" for each block that has the first module, in order: "3x2,5x2,10" is 3, 3,
@@ -56,6 +56,8 @@ int att_resnet_depth(att_resnet_block block, const att_stages *stages);
 /* Number of convolutions in a block, and ratio of its outputs to the channels of its stage. */
 int att_resnet_convs(att_resnet_block block);
 int att_resnet_expansion(att_resnet_block block);
+/* Pixels of the image for a place of the map that the first stage gets. */
+int att_resnet_stem_stride(const att_resnet *net);
 /* Channels of a bottleneck's 3 x 3 convolution in a stage of `planes` channels. */
 int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width);
 

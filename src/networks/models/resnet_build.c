@@ -72,7 +72,6 @@ typedef struct layer {
     att_nn_conv_options conv;
 } layer;
 
-/* The stride belongs to the 3 x 3 convolution, as in timm and torchvision. */
 static void layers_of(const att_resnet *net, const place *at, layer layers[3])
 {
     const att_resnet_options *options = net->options;
@@ -82,9 +81,13 @@ static void layers_of(const att_resnet *net, const place *at, layer layers[3])
         return;
     }
     int64_t inner = att_resnet_inner(at->planes, options->cardinality, options->base_width);
-    layers[0] = (layer){inner, {.kernel = 1}};
-    layers[1] = (layer){
-        inner, {.kernel = 3, .stride = at->stride, .dilation = at->first_dilation, .groups = options->cardinality}};
+    const bool early = options->stride_in_1x1;
+    layers[0] = (layer){inner, {.kernel = 1, .stride = early ? at->stride : 1}};
+    layers[1] = (layer){inner,
+                        {.kernel = 3,
+                         .stride = early ? 1 : at->stride,
+                         .dilation = at->first_dilation,
+                         .groups = options->cardinality}};
     layers[2] = (layer){at->planes * att_resnet_expansion(net->block), {.kernel = 1}};
 }
 
@@ -181,7 +184,7 @@ static att_value build_stem(const resnet_build *build, att_value x)
         x = conv_in(build, &build->root, "conv1", x, width, 3, 1);
     if (net->block != ATT_PREACT)
         x = relu_in(&build->root, "act", 1, norm_in(build, &build->root, "bn1", x));
-    if (net->stem == ATT_CONV3)
+    if (!net->options->stem_pool)
         return x;
     att_scope pool = att_scope_in(&build->root, "maxpool");
     att_scope_enter(&pool);
@@ -195,7 +198,7 @@ static att_value build_stages(const resnet_build *build, att_value x, att_featur
     const att_resnet *net = build->net;
     const int most = net->options->output_stride;
     place at = {.planes = net->options->width, .first_dilation = 1, .dilation = 1};
-    for (int s = 0, shrunk = net->stem == ATT_CONV3 ? 1 : 4; s < net->stages.count; s++, at.planes *= 2) {
+    for (int s = 0, shrunk = att_resnet_stem_stride(net); s < net->stages.count; s++, at.planes *= 2) {
         const bool dilates = s > 0 && most != ATT_OPTION_UNSET && shrunk >= most;
         const int stride = s > 0 && !dilates ? 2 : 1;
         at.dilation *= dilates ? 2 : 1;

@@ -26,9 +26,12 @@ static const att_option resnet_options[] = {
      .help = "of residual networks; preact: a bottleneck with norms and ReLUs before convolutions",
      .choice = block_names, RESNET(block)},
     {"stem_type", .kind = ATT_OPTION_TEXT, .value = "NAME",
-     .help = "before the residual blocks: conv7 (7 x 7 of stride 2, max pool); deep, deep_tiered (three 3 x 3 in its "
-             "place); conv3 (3 x 3, no stride, no pool, as for CIFAR)",
+     .help = "before the residual blocks: conv7 (7 x 7 of stride 2); deep, deep_tiered (three 3 x 3 in its place); "
+             "conv3 (3 x 3 without stride, as for CIFAR)",
      .choice = stem_names, .differs_as = "the stem", RESNET(stem_type)},
+    {"stem_pool", .kind = ATT_OPTION_SWITCH,
+     .help = "a max pool of stride 2 follows the stem; on by default, off after conv3", .not_compared = true,
+     .not_in_tensors = "the stem's pool", RESNET(stem_pool)},
     {"shortcut", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "where shapes change: conv (1 x 1), avg_conv (average pool, 1 x 1) or pad (zeros, option A)",
      .choice = shortcut_names, RESNET(shortcut)},
@@ -46,7 +49,10 @@ static const att_option resnet_options[] = {
      .help =
          "pixels of the image for a place of the last map, at most: 32 (the default), 16 or 8; stages that would have "
          "more are dilated instead of strided",
-     .low = 8, .high = 32, .not_compared = true, RESNET(output_stride)},
+     .not_in_tensors = "the dilation", .low = 8, .high = 32, .not_compared = true, RESNET(output_stride)},
+    {"stride_in_1x1", .kind = ATT_OPTION_SWITCH,
+     .help = "the stride of a bottleneck is in its first 1 x 1 convolution, as in Caffe's networks, not in its 3 x 3",
+     .not_compared = true, .not_in_tensors = "the place of the stride", RESNET(stride_in_1x1)},
     {"zero_init_last", .kind = ATT_OPTION_SWITCH, .help = "the last norm of a residual branch starts at 0",
      .not_compared = true, RESNET(zero_init_last)},
     {"bn_eps", .kind = ATT_OPTION_REAL, .value = "X",
@@ -84,6 +90,11 @@ int att_resnet_depth(att_resnet_block block, const att_stages *stages)
 int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width)
 {
     return planes * base_width / 64 * cardinality;
+}
+
+int att_resnet_stem_stride(const att_resnet *net)
+{
+    return (net->stem == ATT_CONV3 ? 1 : 2) * (net->options->stem_pool ? 2 : 1);
 }
 
 /* Returns the index of `text` among the names; `text` is known to be one of the names. */
@@ -166,6 +177,8 @@ static att_status check_widths(att_context *context, const att_resnet_options *o
     if (net->block == ATT_BASIC && (options->cardinality != 1 || options->base_width != 64))
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "cardinality and base_width are a bottleneck's; basic blocks have 1 and 64");
+    if (net->block == ATT_BASIC && options->stride_in_1x1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "stride_in_1x1 is a bottleneck's; this network has basic blocks");
     if (att_resnet_inner(options->width, options->cardinality, options->base_width) < options->cardinality)
         return att_fail(context, ATT_ERR_ARGUMENT, "width %d leaves no channel to a group with base_width %d",
                         options->width, options->base_width);
@@ -195,7 +208,7 @@ att_status att_resnet_read(att_context *context, const att_resnet_options *optio
     ATT_TRY(read_stages(context, options, net));
     ATT_TRY(check_stride(context, options, net));
     ATT_TRY(check_widths(context, options, net));
-    int smallest = net->stem == ATT_CONV3 ? 1 << (net->stages.count - 1) : 32;
+    int smallest = att_resnet_stem_stride(net) << (net->stages.count - 1);
     int shorter = options->img_size[0] < options->img_size[1] ? options->img_size[0] : options->img_size[1];
     if (shorter < smallest)
         return att_fail(

@@ -10,8 +10,8 @@
 #include "networks/models/foreign_tensors.h"
 #include "networks/models/resnet.h"
 
-/* Scope of modules in public implementations of residual networks for CIFAR. */
-static const char OTHER_SCOPE[] = "attention_module";
+/* Scopes that any module may have: in public implementations of residual networks for CIFAR, and in SRM's. */
+static const char CIFAR_SCOPE[] = "attention_module", SRM_SCOPE[] = "rclb";
 
 enum { NAME_BYTES = 256 };
 
@@ -92,7 +92,7 @@ static bool is_of_attention(const char *name)
  */
 static const char *scope_of(const att_module *module, int i)
 {
-    const char *const scopes[] = {module->scope, OTHER_SCOPE, module->other_scope};
+    const char *const scopes[] = {module->scope, CIFAR_SCOPE, SRM_SCOPE, module->other_scope};
     return (module->places & ATT_ON_MAPS) && i < COUNT(scopes) ? scopes[i] : NULL;
 }
 
@@ -278,6 +278,8 @@ static att_status read_blocks(const recognition *s, att_option_values *found)
     if (!middle.rank)
         return fail_shape(s, "layer1.0.conv2.weight", "[channels, channels / groups, 3, 3]");
     bool bottleneck = last.rank != 0;
+    if (!bottleneck)
+        att_options_set(found, "stride_in_1x1", 0);
     att_options_set_text(found, "block", !bottleneck ? "basic" : has(s, "bn1.weight") ? "bottleneck" : "preact");
     int64_t width = bottleneck ? last.dims[0] / 4 : middle.dims[0];
     int64_t groups = middle.dims[0] % middle.dims[1] == 0 ? middle.dims[0] / middle.dims[1] : 0;

@@ -67,8 +67,6 @@ static const change changes[] = {
     {"resnet", "hidden_act", "\"gelu\"", .message = "hidden_act is \"gelu\"; attscope has \"relu\" only"},
     {"resnet", "downsample_in_first_stage", "true",
      .message = "downsample_in_first_stage is true, which attscope does not"},
-    {"resnet", "downsample_in_bottleneck", "true",
-     .message = "downsample_in_bottleneck is true, which attscope does not"},
     {"resnet", "embedding_size", "4", .message = "embedding_size is not that of the network whose tensors"},
     {"resnet", "hidden_sizes", "[2, 4, 8, 12]", .message = "double from stage to stage"},
     {"resnet", "hidden_sizes", "[2, 4, 8, \"a\"]", .message = "double from stage to stage"},
