@@ -2,28 +2,30 @@
 #ifndef ATT_LAYOUTS_LIST_H
 #define ATT_LAYOUTS_LIST_H
 
-#define ATT_LAYOUT_LIST(X)   \
-    X(transformers_vit)      \
-    X(transformers_dinov2)   \
-    X(transformers_dinov3)   \
-    X(transformers_beit)     \
-    X(transformers_swin)     \
-    X(transformers_swin_v2)  \
-    X(transformers_resnet)   \
-    X(transformers_clip)     \
-    X(transformers_siglip)   \
-    X(transformers_siglip2)  \
-    X(transformers_upernet)  \
-    X(mmsegmentation_resnet) \
-    X(mmsegmentation_swin)   \
-    X(mmsegmentation_vit)    \
-    X(mmsegmentation_beit)   \
-    X(mmdetection_detector)  \
-    X(torchvision_vit)       \
-    X(torchvision_swin)      \
-    X(torchvision_swin_v2)   \
-    X(torchvision_resnet)    \
-    X(torchvision_detector)  \
-    X(torchvision_mobile_detector)
+#define ATT_LAYOUT_LIST(X)         \
+    X(transformers_vit)            \
+    X(transformers_dinov2)         \
+    X(transformers_dinov3)         \
+    X(transformers_beit)           \
+    X(transformers_swin)           \
+    X(transformers_swin_v2)        \
+    X(transformers_resnet)         \
+    X(transformers_clip)           \
+    X(transformers_siglip)         \
+    X(transformers_siglip2)        \
+    X(transformers_upernet)        \
+    X(mmsegmentation_resnet)       \
+    X(mmsegmentation_swin)         \
+    X(mmsegmentation_vit)          \
+    X(mmsegmentation_beit)         \
+    X(mmdetection_detector)        \
+    X(torchvision_vit)             \
+    X(torchvision_swin)            \
+    X(torchvision_swin_v2)         \
+    X(torchvision_resnet)          \
+    X(torchvision_detector)        \
+    X(torchvision_mobile_detector) \
+    X(weiaicunzai_resnet)          \
+    X(jeonsworld_vit)
 
 #endif
