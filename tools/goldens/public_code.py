@@ -78,6 +78,43 @@ class Weiaicunzai(Torchvision):
         return f"residual_function.{3 * i - 2}"
 
 
+class Xternalz(Torchvision):
+    """Those of xternalz/WideResNet-pytorch. projection: the shortcut's convolution."""
+    final_norm, projection = "bn1", "convShortcut"
+
+    def block(self, stage, block):
+        return f"block{stage}.layer.{block}."
+
+
+class Kuangliu(Torchvision):
+    """Those of kuangliu/pytorch-cifar."""
+    final_norm, head, projection = None, "linear", "shortcut.0"
+
+
+def preact_block(t, names, at, x, width, stride, bottleneck):
+    """He et al., ECCV 2016, where the shortcut follows the first norm and ReLU."""
+    strides = [1, stride, 1] if bottleneck else [stride, 1]
+    outputs, y = (4 * width if bottleneck else width), x
+    for i, step in enumerate(strides, 1):
+        y = F.relu(norm(t, f"{at}bn{i}", y))
+        if i == 1 and (stride > 1 or x.shape[1] != outputs):
+            x = conv(t, at + names.projection, y, outputs, 1, stride)
+        last = i == len(strides)
+        y = conv(t, f"{at}conv{i}", y, outputs if last else width, 1 if bottleneck and i != 2 else 3, step)
+    return x + y
+
+
+def preact(names, stem, width, layers, bottleneck=False):
+    def network(t, x):
+        x = conv(t, "conv1", x, stem, 3)
+        for s, count in enumerate(layers):
+            for b in range(count):
+                x = preact_block(t, names, names.block(s + 1, b), x, width << s, 2 if s and not b else 1, bottleneck)
+        x = F.relu(norm(t, names.final_norm, x)) if names.final_norm else x
+        return linear(t, names.head, x.mean((2, 3)), CLASSES)
+    return network
+
+
 def block_of(t, names, at, x, width, stride, bottleneck, stride_in_1x1, gate):
     strides = [1, stride, 1] if bottleneck else [stride, 1]
     if stride_in_1x1:
@@ -136,7 +173,7 @@ def srm(t, at, x):
 
 # --- ViTs -------------------------------------------------------------------------------------------------------------
 
-PATCH, TOKENS, WIDTH = 8, 16, 64
+PATCH, TOKENS, WIDTH = 8, 16, 128
 
 
 def heads_of(x, heads):
@@ -169,6 +206,20 @@ def jeonsworld(t, x):
     return linear(t, "head", layer_norm(t, "transformer.encoder.encoder_norm", x, 1e-6)[:, 0], CLASSES)
 
 
+def lucidrains(t, x):
+    """Before 2023; the heads have 64 channels."""
+    x = x.unfold(2, PATCH, PATCH).unfold(3, PATCH, PATCH).permute(0, 2, 3, 4, 5, 1).flatten(3).flatten(1, 2)
+    x = with_class(t, "cls_token", "pos_embedding", linear(t, "to_patch_embedding.1", x, WIDTH))
+    for i in range(2):
+        at = f"transformer.layers.{i}.0."
+        y = linear(t, at + "fn.to_qkv", layer_norm(t, at + "norm", x, 1e-5), 3 * WIDTH, bias=False)
+        x = x + linear(t, at + "fn.to_out.0", attend(*y.chunk(3, -1), WIDTH // 64), WIDTH)
+        at = f"transformer.layers.{i}.1."
+        y = F.gelu(linear(t, at + "fn.net.0", layer_norm(t, at + "norm", x, 1e-5), 2 * WIDTH))
+        x = x + linear(t, at + "fn.net.3", y, WIDTH)
+    return linear(t, "mlp_head.1", layer_norm(t, "mlp_head.0", x[:, 0], 1e-5), CLASSES)
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 CASES = [
@@ -181,7 +232,11 @@ CASES = [
     ("eca", "model=resnet50", imagenet(bottleneck=True, gate=eca), 32),
     ("srm", "model=resnet18", imagenet(gate=srm), 64),
     ("se_of_srm", "model=resnet18", imagenet(gate=se_of("rclb", True)), 32),
+    ("preact", "model=preresnet18", preact(Kuangliu(), 4, 4, (1, 1, 1, 1)), 32),
+    ("preact_bottleneck", "model=preresnet50", preact(Kuangliu(), 4, 4, (1, 1, 1, 1), bottleneck=True), 32),
+    ("wide", "", preact(Xternalz(), 4, 8, (2, 1, 1)), 32),
     ("jeonsworld", "num_heads=4", jeonsworld, 32),
+    ("lucidrains", "", lucidrains, 32),
 ]
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@
     X(torchvision_detector)        \
     X(torchvision_mobile_detector) \
     X(weiaicunzai_resnet)          \
-    X(jeonsworld_vit)
+    X(jeonsworld_vit)              \
+    X(lucidrains_vit)              \
+    X(xternalz_resnet)
 
 #endif

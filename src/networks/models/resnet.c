@@ -43,6 +43,10 @@ static const char PREACT[] = "pre-activation ResNet for CIFAR (He et al., ECCV 2
 #define CIFAR_A BASIC SMALL ATT_IMAGENET ATT_LINEAR_IMAGES "shortcut=pad "
 #define CIFAR_B SMALL ATT_CIFAR
 #define CIFAR_PREACT "block=preact " CIFAR_B
+#define KUANGLIU "act_shortcut=true final_norm=false stem_type=conv3 zero_init_last=false " SMALL_STEM ATT_CIFAR
+#define KUANGLIU_BASIC "block=preact_basic " KUANGLIU
+#define KUANGLIU_BOTTLENECK "block=preact " KUANGLIU
+#define WRN "block=preact_basic act_shortcut=true stem_channels=16 " CIFAR_B
 
 static const att_variant_row rows[] = {
     {"resnet10t", TRICKS, 176, 1000, 0.875, BASIC_T L14},
@@ -109,6 +113,14 @@ static const att_variant_row rows[] = {
     {"resnet164", CIFAR, 32, 10, 1, CIFAR_B "depth=164 "},
     {"preresnet29", PREACT, 32, 10, 1, CIFAR_PREACT "depth=29 "},
     {"preresnet164", PREACT, 32, 10, 1, CIFAR_PREACT "depth=164 "},
+    {"preresnet18", PREACT, 32, 10, 1, KUANGLIU_BASIC L18},
+    {"preresnet34", PREACT, 32, 10, 1, KUANGLIU_BASIC L50},
+    {"preresnet50", PREACT, 32, 10, 1, KUANGLIU_BOTTLENECK L50},
+    {"preresnet101", PREACT, 32, 10, 1, KUANGLIU_BOTTLENECK L101},
+    {"preresnet152", PREACT, 32, 10, 1, KUANGLIU_BOTTLENECK L152},
+    {"wide_resnet16_8", WIDE, 32, 10, 1, "width=128 layers=2,2,2 " WRN},
+    {"wide_resnet28_10", WIDE, 32, 10, 1, "width=160 layers=4,4,4 " WRN},
+    {"wide_resnet40_2", WIDE, 32, 10, 1, "width=32 layers=6,6,6 " WRN},
 };
 
 /* Networks that are given the stem for small images are meant for images like those of CIFAR. */
@@ -117,7 +129,8 @@ static const att_variants variants = {
     .count = sizeof rows / sizeof *rows,
     .shared = ATT_IMAGENET
     "block=bottleneck stem_type=conv7 shortcut=conv width=64 cardinality=1 base_width=64 "
-    "stem_pool=true stride_in_1x1=false output_stride=32 zero_init_last=true global_pool=avg attention_layers=none",
+    "stem_pool=true stride_in_1x1=false output_stride=32 zero_init_last=true global_pool=avg "
+    "act_shortcut=false final_norm=true attention_layers=none",
     .images_by = {.key = "stem_type", .value = "conv3", .settings = SMALL_STEM "img_size=32 crop_pct=1 " ATT_CIFAR}};
 
 /* Networks for CIFAR, recognised by padded shortcuts, name the classifier "linear"; the others "fc". */

@@ -8,7 +8,7 @@
 #include "networks/models/placement.h"
 
 /* Each enum has the order of its names in resnet_options.c. */
-typedef enum att_resnet_block { ATT_BASIC, ATT_BOTTLENECK, ATT_PREACT } att_resnet_block;
+typedef enum att_resnet_block { ATT_BASIC, ATT_BOTTLENECK, ATT_PREACT, ATT_PREACT_BASIC } att_resnet_block;
 typedef enum att_resnet_stem { ATT_CONV7, ATT_DEEP, ATT_DEEP_TIERED, ATT_CONV3 } att_resnet_stem;
 typedef enum att_resnet_shortcut { ATT_CONV, ATT_AVG_CONV, ATT_PAD } att_resnet_shortcut;
 
@@ -17,9 +17,9 @@ typedef struct att_resnet_options {
     ATT_IMAGE_MEMBERS;
     ATT_SHARED_MEMBERS;
     int depth, width, cardinality, base_width;
-    int zero_init_last, output_stride, stem_pool, stride_in_1x1;
+    int zero_init_last, output_stride, stem_pool, stem_channels, stride_in_1x1, final_norm, act_shortcut;
     double bn_eps;
-    char global_pool[8], block[12], stem_type[12], shortcut[12], layers[24];
+    char global_pool[8], block[16], stem_type[12], shortcut[12], layers[24];
     /* Value of the module's option "hidden" for each block that has the first module, in order: "3x2,5x2,10" is 3, 3,
      * 5, 5, 10. "": all have the value in `modules`. */
     char modules_hidden[128];
@@ -53,11 +53,15 @@ att_status att_resnet_check_attention(att_context *context, const att_resnet *ne
 
 /* Returns the number of layers with weights, without shortcuts. */
 int att_resnet_depth(att_resnet_block block, const att_stages *stages);
+/* Whether a block has two convolutions of 3 x 3; whether its norms and ReLUs come before its convolutions. */
+bool att_resnet_is_basic(att_resnet_block block);
+bool att_resnet_is_preact(att_resnet_block block);
 /* Number of convolutions in a block, and ratio of its outputs to the channels of its stage. */
 int att_resnet_convs(att_resnet_block block);
 int att_resnet_expansion(att_resnet_block block);
 /* Pixels of the image for a place of the map that the first stage gets. */
 int att_resnet_stem_stride(const att_resnet *net);
+int att_resnet_stem_channels(const att_resnet *net); /* of that map */
 /* Channels of a bottleneck's 3 x 3 convolution in a stage of `planes` channels. */
 int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width);
 

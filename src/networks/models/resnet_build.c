@@ -75,7 +75,7 @@ typedef struct layer {
 static void layers_of(const att_resnet *net, const place *at, layer layers[3])
 {
     const att_resnet_options *options = net->options;
-    if (net->block == ATT_BASIC) {
+    if (att_resnet_is_basic(net->block)) {
         layers[0] = (layer){at->planes, {.kernel = 3, .stride = at->stride, .dilation = at->first_dilation}};
         layers[1] = (layer){at->planes, {.kernel = 3, .dilation = at->dilation}};
         return;
@@ -91,18 +91,25 @@ static void layers_of(const att_resnet *net, const place *at, layer layers[3])
     layers[2] = (layer){at->planes * att_resnet_expansion(net->block), {.kernel = 1}};
 }
 
+static att_value normalise_and_relu(const resnet_build *build, const place *at, int number, att_value x)
+{
+    att_scope norm = att_scope_in(&at->scope, "bn%d", number);
+    return relu_in(&at->scope, "act", number, normalise(build, &norm, x, 1));
+}
+
+/* x: what the first convolution reads, after the first norm and ReLU of a pre-activation block */
 static att_value build_branch(const resnet_build *build, const place *at, att_value x)
 {
     const att_resnet *net = build->net;
-    bool before = net->block == ATT_PREACT;
+    bool before = att_resnet_is_preact(net->block);
     int count = att_resnet_convs(net->block);
     layer layers[3];
     layers_of(net, at, layers);
     for (int i = 0; i < count; i++) {
         bool last = i == count - 1;
         att_scope conv = att_scope_in(&at->scope, "conv%d", i + 1), norm = att_scope_in(&at->scope, "bn%d", i + 1);
-        if (before)
-            x = relu_in(&at->scope, "act", i + 1, normalise(build, &norm, x, 1));
+        if (before && i > 0)
+            x = normalise_and_relu(build, at, i + 1, x);
         x = convolve(build, &conv, x, layers[i].outputs, &layers[i].conv);
         if (!before)
             x = normalise(build, &norm, x, last && net->options->zero_init_last ? 0 : 1);
@@ -118,13 +125,15 @@ static att_value pool_halves(const att_scope *scope, att_value x)
     return att_avg_pool(scope->graph, x, &(att_pool_options){.kernel = 2, .stride = 2, .ceil = true});
 }
 
-static att_value build_shortcut(const resnet_build *build, const place *at, att_value x)
+/* opened: the block's input x, or what follows its first norm and ReLU */
+static att_value build_shortcut(const resnet_build *build, const place *at, att_value x, att_value opened)
 {
     const att_resnet *net = build->net;
     int64_t outputs = at->planes * att_resnet_expansion(net->block);
     att_shape shape = att_value_shape(build->graph, x);
     if (at->stride == 1 && shape.dims[2] == outputs)
         return x;
+    x = opened;
     att_scope scope = att_scope_in(&at->scope, net->shortcut == ATT_PAD ? "shortcut" : "downsample");
     if (net->shortcut == ATT_PAD) {
         att_scope_enter(&scope);
@@ -135,13 +144,15 @@ static att_value build_shortcut(const resnet_build *build, const place *at, att_
     if (pools && at->stride == 2)
         x = pool_halves(&pool, x);
     x = conv_in(build, &scope, pools ? "1" : "0", x, outputs, 1, pools ? 1 : at->stride);
-    return net->block == ATT_PREACT ? x : norm_in(build, &scope, pools ? "2" : "1", x);
+    return att_resnet_is_preact(net->block) ? x : norm_in(build, &scope, pools ? "2" : "1", x);
 }
 
 static att_value build_block(const resnet_build *build, const place *at, att_value x)
 {
     const att_resnet *net = build->net;
-    att_value branch = build_branch(build, at, x), identity = build_shortcut(build, at, x);
+    const att_value opened = att_resnet_is_preact(net->block) ? normalise_and_relu(build, at, 1, x) : x;
+    att_value branch = build_branch(build, at, opened),
+              identity = build_shortcut(build, at, x, net->options->act_shortcut ? opened : x);
     const att_module_site site = {.branch = branch, .identity = identity, .input = ATT_NONE};
     branch = att_modules_apply(&net->modules, ATT_RESNET_AFTER_BRANCH, at->index, &at->scope, &site);
     att_scope drop = att_scope_in(&at->scope, "drop_path"), add = att_scope_in(&at->scope, "add");
@@ -150,7 +161,7 @@ static att_value build_block(const resnet_build *build, const place *at, att_val
                            att_drop_path_of(net->options->drop_path_rate, at->index, att_stages_total(&net->stages)));
     att_scope_enter(&add);
     x = att_add(build->graph, identity, branch);
-    return net->block == ATT_PREACT ? x : relu_in(&at->scope, "act", att_resnet_convs(net->block), x);
+    return att_resnet_is_preact(net->block) ? x : relu_in(&at->scope, "act", att_resnet_convs(net->block), x);
 }
 
 /* --- stem, stages, head ------------------------------------------------------------------------------------------ */
@@ -175,14 +186,14 @@ static att_value build_deep_stem(const resnet_build *build, att_value x)
 static att_value build_stem(const resnet_build *build, att_value x)
 {
     const att_resnet *net = build->net;
-    int64_t width = net->options->width;
+    const int64_t width = att_resnet_stem_channels(net);
     if (net->stem == ATT_DEEP || net->stem == ATT_DEEP_TIERED)
         x = build_deep_stem(build, x);
     else if (net->stem == ATT_CONV7)
         x = conv_in(build, &build->root, "conv1", x, width, 7, 2);
     else
         x = conv_in(build, &build->root, "conv1", x, width, 3, 1);
-    if (net->block != ATT_PREACT)
+    if (!att_resnet_is_preact(net->block))
         x = relu_in(&build->root, "act", 1, norm_in(build, &build->root, "bn1", x));
     if (!net->options->stem_pool)
         return x;
@@ -223,7 +234,7 @@ void att_resnet_build(att_graph *graph, const void *options, att_features *featu
     att_shape shape = att_shape_of(o->img_size[0], o->img_size[1], o->in_chans);
     att_value x = att_graph_input(graph, ATT_IMAGE, att_graph_dtype(graph), shape);
     x = build_stages(&build, build_stem(&build, x), features);
-    if (net.block == ATT_PREACT)
+    if (att_resnet_is_preact(net.block) && o->final_norm)
         x = relu_in(&build.root, "act", 1, norm_in(&build, &build.root, "bn", x));
     att_scope pool = att_scope_in(&build.root, "global_pool");
     att_scope_enter(&pool);

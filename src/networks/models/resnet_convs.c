@@ -19,7 +19,8 @@ static bool is_deep(const att_resnet *net)
 /* Whether a block has a convolution in its shortcut, because shapes change there. block: within its stage */
 static bool has_shortcut_conv(const att_resnet *net, int stage, int block)
 {
-    return net->shortcut != ATT_PAD && block == 0 && (stage > 0 || att_resnet_expansion(net->block) > 1);
+    const int first = net->options->width * att_resnet_expansion(net->block);
+    return net->shortcut != ATT_PAD && block == 0 && (stage > 0 || att_resnet_stem_channels(net) != first);
 }
 
 bool att_resnet_conv(const att_resnet *net, int index, char *name, size_t size)

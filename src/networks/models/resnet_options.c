@@ -9,7 +9,7 @@
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
 /* Names of the values of the enums in models/resnet.h, in the order of the enums. */
-ATT_CHOICES(block_names, "basic", "bottleneck", "preact")
+ATT_CHOICES(block_names, "basic", "bottleneck", "preact", "preact_basic")
 ATT_CHOICES(stem_names, "conv7", "deep", "deep_tiered", "conv3")
 ATT_CHOICES(shortcut_names, "conv", "avg_conv", "pad")
 ATT_CHOICES(pool_names, "avg")
@@ -23,7 +23,8 @@ static const att_option resnet_options[] = {
     {"global_pool", .alias = "gp", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "what the head reads: avg, the mean", .choice = pool_names, RESNET(global_pool)},
     {"block", .kind = ATT_OPTION_TEXT, .value = "NAME",
-     .help = "of residual networks; preact: a bottleneck with norms and ReLUs before convolutions",
+     .help = "of residual networks; preact, preact_basic: a bottleneck or basic block with norms and ReLUs before "
+             "convolutions",
      .choice = block_names, RESNET(block)},
     {"stem_type", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "before the residual blocks: conv7 (7 x 7 of stride 2); deep, deep_tiered (three 3 x 3 in its place); "
@@ -32,6 +33,16 @@ static const att_option resnet_options[] = {
     {"stem_pool", .kind = ATT_OPTION_SWITCH,
      .help = "a max pool of stride 2 follows the stem; on by default, off after conv3", .not_compared = true,
      .not_in_tensors = "the stem's pool", RESNET(stem_pool)},
+    {"stem_channels", .kind = ATT_OPTION_WHOLE, .value = "N",
+     .help = "channels of a stem of one convolution, if not those of the first stage", .low = 1, .high = 65536,
+     RESNET(stem_channels)},
+    {"final_norm", .kind = ATT_OPTION_SWITCH,
+     .help = "of pre-activation blocks: a norm and a ReLU follow the last block", RESNET(final_norm)},
+    {"act_shortcut", .kind = ATT_OPTION_SWITCH,
+     .help =
+         "of pre-activation blocks: where shapes change, the shortcut begins after the block's first norm and ReLU, "
+         "not before",
+     .not_compared = true, RESNET(act_shortcut)},
     {"shortcut", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "where shapes change: conv (1 x 1), avg_conv (average pool, 1 x 1) or pad (zeros, option A)",
      .choice = shortcut_names, RESNET(shortcut)},
@@ -72,14 +83,24 @@ const att_option_table att_resnet_table = {resnet_options, sizeof resnet_options
 
 /* --- dimensions --------------------------------------------------------------------------------------------------- */
 
+bool att_resnet_is_basic(att_resnet_block block)
+{
+    return block == ATT_BASIC || block == ATT_PREACT_BASIC;
+}
+
+bool att_resnet_is_preact(att_resnet_block block)
+{
+    return block == ATT_PREACT || block == ATT_PREACT_BASIC;
+}
+
 int att_resnet_convs(att_resnet_block block)
 {
-    return block == ATT_BASIC ? 2 : 3;
+    return att_resnet_is_basic(block) ? 2 : 3;
 }
 
 int att_resnet_expansion(att_resnet_block block)
 {
-    return block == ATT_BASIC ? 1 : 4;
+    return att_resnet_is_basic(block) ? 1 : 4;
 }
 
 int att_resnet_depth(att_resnet_block block, const att_stages *stages)
@@ -95,6 +116,12 @@ int64_t att_resnet_inner(int64_t planes, int cardinality, int base_width)
 int att_resnet_stem_stride(const att_resnet *net)
 {
     return (net->stem == ATT_CONV3 ? 1 : 2) * (net->options->stem_pool ? 2 : 1);
+}
+
+int att_resnet_stem_channels(const att_resnet *net)
+{
+    const int given = net->options->stem_channels;
+    return given != ATT_OPTION_UNSET ? given : net->options->width;
 }
 
 /* Returns the index of `text` among the names; `text` is known to be one of the names. */
@@ -172,12 +199,27 @@ static att_status check_stride(att_context *context, const att_resnet_options *o
     return ATT_OK;
 }
 
+/* Options that only blocks with norms before, or only blocks with norms after the convolutions have. */
+static att_status check_order(att_context *context, const att_resnet_options *options, const att_resnet *net)
+{
+    const bool before = att_resnet_is_preact(net->block);
+    if (before && options->zero_init_last)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "zero_init_last: the branches of pre-activation blocks do not end in a norm");
+    if (!before && (options->act_shortcut || !options->final_norm))
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "act_shortcut and final_norm=false are for pre-activation blocks; this network has block %s",
+                        options->block);
+    return ATT_OK;
+}
+
 static att_status check_widths(att_context *context, const att_resnet_options *options, const att_resnet *net)
 {
-    if (net->block == ATT_BASIC && (options->cardinality != 1 || options->base_width != 64))
+    const bool basic = att_resnet_is_basic(net->block);
+    if (basic && (options->cardinality != 1 || options->base_width != 64))
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "cardinality and base_width are a bottleneck's; basic blocks have 1 and 64");
-    if (net->block == ATT_BASIC && options->stride_in_1x1)
+    if (basic && options->stride_in_1x1)
         return att_fail(context, ATT_ERR_ARGUMENT, "stride_in_1x1 is a bottleneck's; this network has basic blocks");
     if (att_resnet_inner(options->width, options->cardinality, options->base_width) < options->cardinality)
         return att_fail(context, ATT_ERR_ARGUMENT, "width %d leaves no channel to a group with base_width %d",
@@ -185,6 +227,9 @@ static att_status check_widths(att_context *context, const att_resnet_options *o
     if ((net->stem == ATT_DEEP || net->stem == ATT_DEEP_TIERED) && options->width % 8)
         return att_fail(context, ATT_ERR_ARGUMENT, "width must be a multiple of 8 with a deep stem, not %d",
                         options->width);
+    if ((net->stem == ATT_DEEP || net->stem == ATT_DEEP_TIERED) && options->stem_channels != ATT_OPTION_UNSET)
+        return att_fail(context, ATT_ERR_ARGUMENT, "stem_channels is for stems of one convolution; this is %s",
+                        options->stem_type);
     return ATT_OK;
 }
 
@@ -215,9 +260,7 @@ att_status att_resnet_read(att_context *context, const att_resnet_options *optio
             context, ATT_ERR_ARGUMENT,
             "img_size %d is too small: the strides of this network need at least %d pixels in height and width",
             shorter, smallest);
-    if (net->block == ATT_PREACT && options->zero_init_last)
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "zero_init_last: the branches of pre-activation blocks do not end in a norm");
+    ATT_TRY(check_order(context, options, net));
     ATT_TRY(att_resnet_check_attention(context, net));
     ATT_TRY(att_modules_parse(context, &att_resnet_hooks, &net->stages, options->modules, &net->modules));
     return read_hidden(context, options, net);

@@ -277,10 +277,15 @@ static att_status read_blocks(const recognition *s, att_option_values *found)
     att_shape last = shape_of(s, "layer1.0.conv3.weight", 4), middle = shape_of(s, "layer1.0.conv2.weight", 4);
     if (!middle.rank)
         return fail_shape(s, "layer1.0.conv2.weight", "[channels, channels / groups, 3, 3]");
-    bool bottleneck = last.rank != 0;
+    bool bottleneck = last.rank != 0, preact = !has(s, "bn1.weight"), final = has(s, "bn.weight");
     if (!bottleneck)
         att_options_set(found, "stride_in_1x1", 0);
-    att_options_set_text(found, "block", !bottleneck ? "basic" : has(s, "bn1.weight") ? "bottleneck" : "preact");
+    static const char *const names[2][2] = {{"basic", "bottleneck"}, {"preact_basic", "preact"}};
+    att_options_set_text(found, "block", names[preact][bottleneck]);
+    if (preact)
+        att_options_set(found, "final_norm", final);
+    if (preact && (!bottleneck || !final)) /* as in Wide ResNets and kuangliu's networks */
+        att_options_set(found, "act_shortcut", 1);
     int64_t width = bottleneck ? last.dims[0] / 4 : middle.dims[0];
     int64_t groups = middle.dims[0] % middle.dims[1] == 0 ? middle.dims[0] / middle.dims[1] : 0;
     int64_t base = bottleneck && width && groups ? 64 * middle.dims[0] / (width * groups) : 64;
@@ -288,6 +293,9 @@ static att_status read_blocks(const recognition *s, att_option_values *found)
         (bottleneck && att_resnet_inner(width, (int)groups, (int)base) != middle.dims[0]))
         return fail_shape(s, "layer1.0.conv2.weight", "[channels, channels / groups, 3, 3]");
     att_options_set(found, "width", (double)width);
+    att_shape stem = shape_of(s, "conv1.weight", 4);
+    if (stem.rank && stem.dims[0] != width)
+        att_options_set(found, "stem_channels", (double)stem.dims[0]);
     att_options_set(found, "cardinality", bottleneck ? (double)groups : 1);
     att_options_set(found, "base_width", (double)base);
     return ATT_OK;
@@ -314,7 +322,7 @@ static att_status read_stages(const recognition *s, att_option_values *found, at
     if (att_stages_total(stages) > ATT_BLOCKS)
         return att_fail(s->context, ATT_ERR_UNSUPPORTED, "%s: there are more than %d blocks", att_tensors_path(s->file),
                         ATT_BLOCKS);
-    bool basic = strcmp(att_options_text(found, "block"), "basic") == 0;
+    bool basic = !has(s, "layer1.0.conv3.weight");
     char layers[4 * ATT_STAGES + 1];
     att_options_set(found, "depth", att_resnet_depth(basic ? ATT_BASIC : ATT_BOTTLENECK, stages));
     att_format_list(stages->blocks, stages->count, layers, sizeof layers);

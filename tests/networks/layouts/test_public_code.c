@@ -159,3 +159,21 @@ SCRATCH_TEST(jeonsworlds_vits_open)
     assert_float_equal(identity.preprocess.mean[0], 0.5, 0);
     assert_string_equal(identity.preprocess.crop_mode, "squash");
 }
+
+/* A head has 64 channels, as the code has by default. */
+SCRATCH_TEST(lucidrains_vits_open)
+{
+    att_identity identity;
+    answers(self, "lucidrains", "vit_base_patch16_224", "none", &identity);
+    assert_int_equal(att_options_number(&identity.options, "num_heads", 0), 2);
+}
+
+SCRATCH_TEST(pre_activation_networks_open)
+{
+    att_identity identity;
+    answers(self, "preact", "preresnet18", "none", &identity);
+    answers(self, "preact_bottleneck", "preresnet50", "none", &identity);
+    answers(self, "wide", "wide_resnet28_10", "none", &identity);
+    assert_string_equal(att_options_text(&identity.options, "layers"), "2,1,1");
+    assert_int_equal(att_options_number(&identity.options, "stem_channels", 0), 4);
+}
