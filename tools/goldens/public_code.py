@@ -186,9 +186,9 @@ def attend(q, k, v, heads):
     return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
 
 
-def with_class(t, token, positions, x):
-    x = torch.cat((t(token, 1, 1, WIDTH).expand(len(x), -1, -1), x), 1)
-    return x + t(positions, 1, TOKENS + 1, WIDTH)
+def with_class(t, token, positions, x, tokens=1):
+    x = torch.cat((t(token, 1, tokens, WIDTH).expand(len(x), -1, -1), x), 1)
+    return x + t(positions, 1, TOKENS + tokens, WIDTH)
 
 
 def jeonsworld(t, x):
@@ -206,9 +206,38 @@ def jeonsworld(t, x):
     return linear(t, "head", layer_norm(t, "transformer.encoder.encoder_norm", x, 1e-6)[:, 0], CLASSES)
 
 
-def lucidrains(t, x):
-    """Before 2023; the heads have 64 channels."""
-    x = x.unfold(2, PATCH, PATCH).unfold(3, PATCH, PATCH).permute(0, 2, 3, 4, 5, 1).flatten(3).flatten(1, 2)
+def pixels(x):
+    """The pixels of each patch, [h][w][3]."""
+    return x.unfold(2, PATCH, PATCH).unfold(3, PATCH, PATCH).permute(0, 2, 3, 4, 5, 1).flatten(3).flatten(1, 2)
+
+
+def lucidrains(t, x, pool=lambda x: x[:, 0], tokens=1):
+    """The heads have 64 channels."""
+    at = "to_patch_embedding."
+    x = linear(t, at + "2", layer_norm(t, at + "1", pixels(x), 1e-5), WIDTH)
+    x = with_class(t, "cls_token", "pos_embedding", layer_norm(t, at + "3", x, 1e-5), tokens)
+    for i in range(2):
+        at = f"transformer.layers.{i}.0."
+        y = linear(t, at + "to_qkv", layer_norm(t, at + "norm", x, 1e-5), 3 * WIDTH, bias=False)
+        x = x + linear(t, at + "to_out.0", attend(*y.chunk(3, -1), WIDTH // 64), WIDTH)
+        at = f"transformer.layers.{i}.1.net."
+        y = F.gelu(linear(t, at + "1", layer_norm(t, at + "0", x, 1e-5), 2 * WIDTH))
+        x = x + linear(t, at + "4", y, WIDTH)
+    return linear(t, "mlp_head", pool(layer_norm(t, "transformer.norm", x, 1e-5)), CLASSES)
+
+
+def lucidrains_mean(t, x):
+    return lucidrains(t, x, lambda x: x.mean(1))
+
+
+def lucidrains_without_class(t, x):
+    """Newer versions have a class token of no rows with this pool."""
+    return lucidrains(t, x, lambda x: x.mean(1), 0)
+
+
+def lucidrains_before(t, x):
+    """Until the end of 2022."""
+    x = pixels(x)
     x = with_class(t, "cls_token", "pos_embedding", linear(t, "to_patch_embedding.1", x, WIDTH))
     for i in range(2):
         at = f"transformer.layers.{i}.0."
@@ -237,6 +266,9 @@ CASES = [
     ("wide", "", preact(Xternalz(), 4, 8, (2, 1, 1)), 32),
     ("jeonsworld", "num_heads=4", jeonsworld, 32),
     ("lucidrains", "", lucidrains, 32),
+    ("lucidrains_mean", "global_pool=avg pool_include_prefix=1", lucidrains_mean, 32),
+    ("lucidrains_without_class", "", lucidrains_without_class, 32),
+    ("lucidrains_before", "", lucidrains_before, 32),
 ]
 
 if __name__ == "__main__":

@@ -122,11 +122,34 @@ static att_status merge_patches(const applying *a, piece *p)
     return ATT_OK;
 }
 
+enum { COLOURS = 3 };
+
+/* Changes values of a patch's pixels from [h][w][3] to [3][h][w]. They are then in memory, as F32. */
+static att_status move_pixels(const applying *a, piece *p)
+{
+    att_tensors_info *info = &p->item.info;
+    const int64_t n = info->count, pixels = n / COLOURS;
+    float *values = att_arena_allocate(&a->file->arena, (size_t)n * sizeof *values);
+    float *moved = att_arena_allocate(&a->file->arena, (size_t)n * sizeof *moved);
+    if (n % COLOURS != 0)
+        return fail_piece(a, p->from, "is no vector for pixels with three channels");
+    if (!values || !moved)
+        return att_fail_memory(a->file->context, (size_t)n * sizeof *values, info->name);
+    if (a->file->whole == 0)
+        ATT_TRY(att_tensors_read_item_f32(a->file, &p->item, values));
+    for (int64_t i = 0; i < n; i++)
+        moved[i % COLOURS * pixels + i / COLOURS] = values[i];
+    info->dtype = ATT_SAFETENSORS_F32;
+    p->item = (att_tensors_item){.info = *info, .data = moved};
+    return ATT_OK;
+}
+
 /* The rows of a patch's pixels are [h][w][3]. */
 static att_status make_convolution(const applying *a, piece *p)
 {
-    enum { COLOURS = 3 };
     att_shape *shape = &p->item.info.shape;
+    if (shape->rank == 1)
+        return move_pixels(a, p);
     if (shape->rank != 2)
         return ATT_OK;
     const int64_t width = shape->dims[1], rows = shape->dims[0];

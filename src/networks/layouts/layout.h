@@ -55,7 +55,9 @@ typedef struct att_layout_row {
     /* The last dimension holds 2 x 2 patches, [C][y][x] as torch.nn.Unfold orders them; they become timm's [x][y][C],
      * as F32. */
     bool unfolded;
-    bool patches; /* if [C, h w 3] with h = w, a layer for pixels of a patch, it becomes the convolution [C, 3, h, w] */
+    /* If [C, h w 3] with h = w, a layer for pixels of a patch, it becomes the convolution [C, 3, h, w]; a vector [h w
+     * 3] gets the same order, as F32. */
+    bool patches;
     bool computed;    /* with `to` NULL: values that follow from the settings, which are left out without a word */
     const char *when; /* the row applies if the file has this tensor, "!name": if it lacks it */
     bool bare;        /* written without the prefix of the class */

@@ -108,9 +108,10 @@ att_status att_identify_describe(const att_identification *s, const att_option_v
     if (*att_tensors_origin(s->file))
         att_text_append(&brief, "; weights: %s", att_tensors_origin(s->file));
     att_text_append(&brief, "%s", notes);
-    if (s->name_from == att_from_caller && !s->is_described) {
-        append_assumed(s, identity->name, &identity->options, found, &brief);
-        append_square(s, found, own, &brief);
+    att_text *const texts[] = {&text, &brief};
+    for (int i = 0; i < 2 && s->name_from == att_from_caller && !s->is_described; i++) {
+        append_assumed(s, identity->name, &identity->options, found, texts[i]);
+        append_square(s, found, own, texts[i]);
     }
     bool failed = text.failed || brief.failed || s->notes.failed;
     if (!failed) {

@@ -7,6 +7,7 @@
 
 #include "base/core/error.h"
 #include "networks/models/family.h"
+#include "networks/nn/patch_layer.h"
 
 const char *att_token_pool_name(int index)
 {
@@ -68,8 +69,15 @@ static att_value declare_tokens(const embedding *e, const char *name, int count,
 static att_value build_patches(const embedding *e, att_value image)
 {
     const int *patch = e->form->patch;
-    att_scope scope = att_scope_in(e->root, "patch_embed"), norm = att_scope_in(&scope, "norm");
-    att_value x = att_nn_patch_embed(&scope, image, patch[0], patch[1], e->form->width, !e->stem->pre_norm);
+    att_scope scope = att_scope_in(e->root, "patch_embed"), norm = att_scope_in(&scope, "norm"),
+              pixels = att_scope_in(&scope, "pixel_norm");
+    att_value patches = ATT_NONE;
+    if (e->stem->pixel_norm) {
+        att_scope_enter(&pixels);
+        patches = att_patchify(e->root->graph, image, patch[0], patch[1]);
+        patches = att_token_norm(&pixels, patches, e->stem->pixel_norm, 1);
+    }
+    att_value x = att_nn_patch_layer(&scope, image, patches, patch[0], patch[1], e->form->width, !e->stem->pre_norm);
     return e->stem->patch_norm ? att_token_norm(&norm, x, e->stem->patch_norm, 1) : x;
 }
 

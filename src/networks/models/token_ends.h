@@ -9,6 +9,7 @@
 /* The tokens before the first block: class token, distillation token and registers, then those of the patches. */
 typedef struct att_token_stem {
     int img_size[2], in_chans;
+    const att_norm_form *pixel_norm; /* norm of a patch's pixels before they are embedded; NULL: none */
     const att_norm_form *patch_norm; /* norm of the embedded patches; NULL: none */
     bool class_token, distilled;
     int registers;

@@ -72,6 +72,8 @@ static const att_option vit_options[] = {
      VIT(embed_class)},
     {"pre_norm", .kind = ATT_OPTION_SWITCH,
      .help = "a norm before the first block, and no bias of the patches, as in CLIP", VIT(pre_norm)},
+    {"pixel_norm", .kind = ATT_OPTION_SWITCH, .help = "a norm of each patch's pixels before they are embedded",
+     VIT(pixel_norm)},
     {"embed_norm_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "norm of the embedded patches",
      .choice = embed_norm_names, VIT(embed_norm_layer)},
     {"norm_layer", .kind = ATT_OPTION_TEXT, .value = "NAME", .help = "norms: layernorm or rmsnorm",

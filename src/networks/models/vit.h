@@ -12,7 +12,7 @@ typedef struct att_vit_options {
     int patch_size[2], embed_dim, depth, num_heads;
     double mlp_ratio, init_values, norm_eps, attn_drop_rate;
     int class_token, embed_class, reg_tokens, distilled, rel_pos_dim, shared_rel_pos;
-    int qkv_bias, proj_bias, qk_norm, scale_attn_norm, scale_mlp_norm, pre_norm;
+    int qkv_bias, proj_bias, qk_norm, scale_attn_norm, scale_mlp_norm, pre_norm, pixel_norm;
     int final_norm, fc_norm; /* final_norm: a norm after the last block; fc_norm: that norm comes after the pooling, not
                                 before it */
     int pool_include_prefix;

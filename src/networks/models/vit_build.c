@@ -115,6 +115,7 @@ static att_value build_embedding(const vit_build *build)
     const att_norm_form patch_norm = {.rms = is(o->embed_norm_layer, ATT_VIT_RMS_NORM), .eps = o->norm_eps};
     const att_token_stem stem = {.img_size = {o->img_size[0], o->img_size[1]},
                                  .in_chans = o->in_chans,
+                                 .pixel_norm = o->pixel_norm ? &build->form.norm : NULL,
                                  .patch_norm = is(o->embed_norm_layer, "none") ? NULL : &patch_norm,
                                  .class_token = o->class_token,
                                  .distilled = o->distilled,

@@ -15,7 +15,8 @@ static const char outer_names[] =
     "cls_token dist_token reg_token pos_embed rel_pos_bias.relative_position_bias_table "
     "shared_rel_pos.relative_position_bias_table shared_rel_pos.mlp.fc1.weight shared_rel_pos.mlp.fc1.bias "
     "shared_rel_pos.mlp.fc2.weight shared_rel_pos.mlp.fc2.bias patch_embed.proj.weight patch_embed.proj.bias "
-    "patch_embed.norm.weight patch_embed.norm.bias norm_pre.weight norm_pre.bias norm.weight norm.bias "
+    "patch_embed.pixel_norm.weight patch_embed.pixel_norm.bias patch_embed.norm.weight patch_embed.norm.bias "
+    "norm_pre.weight norm_pre.bias norm.weight norm.bias "
     "fc_norm.weight fc_norm.bias head.weight head.bias head_dist.weight head_dist.bias " ATT_TOKEN_MAP_NAMES;
 /* Tensors of an attention and of an MLP, below their scopes. */
 static const char attention_names[] =
@@ -185,6 +186,7 @@ static void read_norms(const att_tensors *file, att_option_values *found)
     else
         att_options_set_text(found, "embed_norm_layer",
                              att_checkpoint_has(file, "patch_embed.norm.bias") ? "layernorm" : ATT_VIT_RMS_NORM);
+    att_options_set(found, "pixel_norm", att_token_has_norm(file, "patch_embed.pixel_norm"));
     att_options_set(found, "pre_norm", att_token_has_norm(file, "norm_pre"));
     bool last = att_token_has_norm(file, "norm") || att_token_has_norm(file, "fc_norm");
     if (last)
@@ -252,10 +254,10 @@ static att_status check_pool(att_context *context, const att_option_sources *u)
 
 att_status att_vit_check_undetermined(att_context *context, const att_tensors *file, const att_option_sources *sources)
 {
-    static const char *const shown[] = {"reg_tokens",     "distilled",      "pos_embed",  "pre_norm",
-                                        "rel_pos_type",   "shared_rel_pos", "norm_layer", "embed_norm_layer",
-                                        "qk_norm",        "proj_bias",      "mlp_layer",  "scale_attn_norm",
-                                        "scale_mlp_norm", "attn_layer",     NULL};
+    static const char *const shown[] = {"reg_tokens",       "distilled",      "pos_embed",      "pre_norm",
+                                        "pixel_norm",       "rel_pos_type",   "shared_rel_pos", "norm_layer",
+                                        "embed_norm_layer", "qk_norm",        "proj_bias",      "mlp_layer",
+                                        "scale_attn_norm",  "scale_mlp_norm", "attn_layer",     NULL};
     ATT_TRY(att_token_check_shown(context, shown, sources));
     ATT_TRY(att_token_check_map(context, file, sources));
     ATT_TRY(check_pool(context, sources));

@@ -305,5 +305,5 @@ const att_variants att_vit_variants = {
     "distilled=false pos_embed=learn pos_embed_resize=bicubic rel_pos_type=none rel_pos_dim=0 "
     "shared_rel_pos=false qkv_bias=true proj_bias=true qk_norm=false scale_attn_norm=false "
     "scale_mlp_norm=false pre_norm=false final_norm=true pool_include_prefix=false init_values=0 "
-    "norm_eps=1e-6 global_pool=token norm_layer=layernorm embed_norm_layer=none act_layer=gelu "
+    "norm_eps=1e-6 global_pool=token norm_layer=layernorm pixel_norm=false embed_norm_layer=none act_layer=gelu "
     "mlp_layer=mlp attn_layer=attn block_fn=" ATT_VIT_BLOCK " extra_layer=none"};

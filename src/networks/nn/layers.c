@@ -3,6 +3,7 @@
 #include <attscope/nn.h>
 #include <attscope/ops.h>
 
+#include "networks/nn/patch_layer.h"
 #include "networks/nn/width.h"
 
 static const att_init zeros = {.rule = ATT_INIT_CONSTANT, .value = 0};
@@ -34,6 +35,12 @@ att_value att_nn_layer_norm(const att_scope *scope, att_value x, double eps)
 att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_h, int patch_w, int64_t width,
                              bool bias)
 {
+    return att_nn_patch_layer(scope, image, ATT_NONE, patch_h, patch_w, width, bias);
+}
+
+att_value att_nn_patch_layer(const att_scope *scope, att_value image, att_value patches, int patch_h, int patch_w,
+                             int64_t width, bool bias)
+{
     att_scope proj = att_scope_in(scope, "proj");
     att_scope_enter(&proj);
     int64_t channels = att_width_of(scope, image);
@@ -44,5 +51,7 @@ att_value att_nn_patch_embed(const att_scope *scope, att_value image, int patch_
     att_value weight =
         att_scope_parameter(&proj, "weight", att_shape_of(width, channels, patch_h, patch_w), init, true);
     att_value shift = bias ? att_scope_parameter(&proj, "bias", att_shape_of(width), init, false) : ATT_NONE;
-    return att_linear(scope->graph, att_patchify(scope->graph, image, patch_h, patch_w), weight, shift);
+    if (patches == ATT_NONE)
+        patches = att_patchify(scope->graph, image, patch_h, patch_w);
+    return att_linear(scope->graph, patches, weight, shift);
 }

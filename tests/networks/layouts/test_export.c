@@ -176,6 +176,7 @@ static const row rows[] = {
     {"swinv2", .settings = "pretrained_window_sizes"}, /* of two more stages */
     {"resnet", .left_out = "*.num_batches_tracked"},
     {"resnet_bottleneck", .left_out = "*.num_batches_tracked"},
+    {"resnet_early", .left_out = "*.num_batches_tracked"},
     {"resnet_base", .left_out = "*.num_batches_tracked"},
     {.folder = "clip_vision"},
     {.folder = "clip_projection"},

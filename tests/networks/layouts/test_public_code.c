@@ -164,6 +164,10 @@ SCRATCH_TEST(jeonsworlds_vits_open)
 SCRATCH_TEST(lucidrains_vits_open)
 {
     att_identity identity;
+    answers(self, "lucidrains_mean", "vit_base_patch16_224", "none", &identity);
+    answers(self, "lucidrains_without_class", "vit_base_patch16_224", "none", &identity);
+    assert_string_equal(att_options_text(&identity.options, "global_pool"), "avg");
+    answers(self, "lucidrains_before", "vit_base_patch16_224", "none", &identity);
     answers(self, "lucidrains", "vit_base_patch16_224", "none", &identity);
     assert_int_equal(att_options_number(&identity.options, "num_heads", 0), 2);
 }

@@ -66,6 +66,7 @@ static const row rows[] = {
     {"swinv2", SWIN_V2 CLASSES "pretrained_window_sizes=3,4", NULL},
     {"resnet", RESNET CLASSES, NULL},
     {"resnet_bottleneck", "resnet50", CLASSES "layers=1,1,1,1 block=bottleneck width=1", NULL},
+    {"resnet_early", "resnet50", CLASSES "layers=1,1,1,1 block=bottleneck stride_in_1x1=true", NULL},
     {"resnet_base", RESNET BASE, NULL},
     {"clip", CLIP "num_classes=4 global_pool=token", NULL},
     {"clip_classes", CLIP CLASSES "global_pool=avg final_norm=false", NULL},
