@@ -206,7 +206,7 @@ static att_status check_order(att_context *context, const att_resnet_options *op
     if (before && options->zero_init_last)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "zero_init_last: the branches of pre-activation blocks do not end in a norm");
-    if (!before && (options->act_shortcut || !options->final_norm))
+    if (!before && (options->act_shortcut == 1 || options->final_norm == 0))
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "act_shortcut and final_norm=false are for pre-activation blocks; this network has block %s",
                         options->block);
