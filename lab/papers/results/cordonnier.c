@@ -39,7 +39,7 @@ static const att_result results[] = {
           "to shifts.",
           "the definition of the layer; the statements have no scale of their own", NULL,
           "nothing to run: attscope computes scores as this sum, and score_terms measures the variance of each term "
-          "(docs/measure-a-checkpoint.md). Scores of relative positions depend on the shift alone by construction"}},
+          "(docs/where-heads-attend.md). Scores of relative positions depend on the shift alone by construction"}},
     {.info = {"cordonnier-fig4", PAPER, "Fig. 4",
               "Heads of layers 1 to 3 are local, those of layers 4 to 6 are global.",
               "paper: 400 channels, 300 epochs; here: 96 channels, 9 epochs, CIFAR-10, 3 seeds", "heads", NULL},
