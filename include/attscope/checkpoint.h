@@ -1,4 +1,4 @@
-/* attscope/checkpoint.h - reads the state of a training from checkpoints, and exports weights.
+/* attscope/checkpoint.h - reads the state of a training run from checkpoints, and exports weights.
  *
  * A checkpoint is a safetensors file. Tensors: the weights under timm's names; "ema.<name>" for their moving average,
  * if one is kept; "optimizer.<slot>.<name>" for the optimiser's state. Metadata: the model's identity
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* The state of a training. Checkpoints are never written between two batches of one update. */
+/* The state of a training run. Checkpoints are never written between two batches of one update. */
 typedef struct att_checkpoint_info {
     bool training;  /* false: the file holds weights only, and all other members are 0 */
     bool ema;       /* the file holds a moving average of the weights */
@@ -44,7 +44,7 @@ ATT_API bool att_checkpoint_owns(const att_tensors *file, const char *name);
  * long as `file`. */
 ATT_API const char *att_checkpoint_classes(const att_tensors *file);
 
-/* Metadata key that names the data set of the network's classes, for files without a training. */
+/* Metadata key that names the data set of the network's classes, for files without a training run. */
 #define ATT_CLASSES_KEY "attscope.classes"
 
 /* Writes the model's parameters and identity to the file at `path` atomically; after a failure the file is unchanged.

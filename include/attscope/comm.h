@@ -1,4 +1,4 @@
-/* attscope/comm.h - the processes that work on one training or evaluation together.
+/* attscope/comm.h - the processes that work on one training run or evaluation together.
  *
  * A communicator connects processes that a launcher started: mpirun of Open MPI or MPICH, or Slurm's srun. Each process
  * has a rank, 0..size-1. A process that no launcher started has a communicator of one process, which needs no MPI.

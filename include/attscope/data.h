@@ -151,9 +151,9 @@ ATT_API att_dataset_options att_dataset_options_defaults(void);
  * Pascal VOC's list, or of their paths. Classes are COCO's categories in the order of their ids; the sorted names in
  * all of Pascal VOC's files; YOLO's numbers with the names of data.yaml or classes.txt, else those of `trained`, else
  * `classes` numbers, else the numbers up to the largest. If the annotations have names, the class map or `trained`
- * number them, and a training that knows only some of the names is refused (ERR_MISMATCH). Warnings count annotations
- * that are left out. att_dataset_read() fails (ERR_FORMAT) for a photograph of another size than the annotations say,
- * and for one that EXIF says to turn if nothing tells whether its boxes are turned.
+ * number them, and a training run that knows only some of the names is refused (ERR_MISMATCH). Warnings count
+ * annotations that are left out. att_dataset_read() fails (ERR_FORMAT) for a photograph of another size than the
+ * annotations say, and for one that EXIF says to turn if nothing tells whether its boxes are turned.
  *
  * Class folders: images are files ending in .jpg, .jpeg, .png or .webp, also in subfolders, in timm's order (lower
  * case, runs of digits compared as numbers). Hidden files and folders (".ipynb_checkpoints") do not count. Other files

@@ -1,4 +1,4 @@
-/* attscope/lab.h - all that libattscope-lab adds to libattscope, for experiments: recipes, trainings in folders of
+/* attscope/lab.h - all that libattscope-lab adds to libattscope, for experiments: recipes, training runs in folders of
  * runs, sweeps, rank correlations, reports, benchmarks, published tasks, stiff differential equations, and the files
  * around them (JSON, YAML). */
 #ifndef ATTSCOPE_LAB_H

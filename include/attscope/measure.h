@@ -72,7 +72,7 @@ typedef struct att_instrument_info {
     const att_statistic_scale *scales_f64; /* take the place of `scales` for figures of a network in f64. NULL: `scales`
                                               hold for them, too */
     const char *readings_agree;            /* meaning of equal figures in all readings: "no gates here" */
-    /* Statistics that the report follows through a training for each head. NULL-terminated; NULL: none. */
+    /* Statistics that the report follows through a training run for each head. NULL-terminated; NULL: none. */
     const char *const *by_head;
     const char *brief; /* the statistic shown in tables of sweeps; NULL: all */
     const char *score; /* the statistic that rates a network, larger is better; NULL: none */
@@ -168,7 +168,7 @@ ATT_API const double *att_measure_options_at(const att_measure *measure, int ind
  *     att_instrument_register(context, &mine);
  *     att_measure_create(graph, "mine,entropy", "*", &measure);
  *
- * Every later call for this context treats it like a built-in instrument: by its name, with "all", in trainings,
+ * Every later call for this context treats it like a built-in instrument: by its name, with "all", in training runs,
  * records, sweeps and reports. Other contexts do not know it. examples/instrument.c is a whole program;
  * docs/dev/adding-an-instrument.md has an example of each form.
  */

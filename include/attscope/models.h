@@ -158,7 +158,7 @@ ATT_API ATT_MUST_CHECK att_status att_model_open_file(att_context *context, cons
 /* Identifies the network of a file. Each fact comes from the first of these sources that has it:
  *
  *   1. the caller: `name` and `flags`, each may be NULL;
- *   2. args.yaml in the file's folder, as in the folder of a training;
+ *   2. args.yaml in the file's folder, as in the folder of a training run;
  *   3. config.json in the file's folder, as timm writes it on the Hugging Face hub;
  *   4. the file's own metadata: attscope's, else the architecture and options that training scripts save;
  *   5. for dimensions, the names and shapes of the tensors;
@@ -213,8 +213,8 @@ typedef struct att_new_head {
     int64_t classes; /* classes of the file's head; 0: it has no head of the model's kind */
 } att_new_head;
 
-/* As att_model_load(), to start another training from the file. The model's head keeps its values in `weights` if the
- * file's head differs in nothing but the number of classes, or the file has no head or that of another task, as in
+/* As att_model_load(), to start another training run from the file. The model's head keeps its values in `weights` if
+ * the file's head differs in nothing but the number of classes, or the file has no head or that of another task, as in
  * timm; a head of several layers keeps all of them. *head (may be NULL), filled on success only, says so. If the file
  * has no parameters of the model's modules (nn.h), these keep their values too, and the log says so. */
 ATT_API att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,

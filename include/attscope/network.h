@@ -46,7 +46,7 @@ ATT_API att_network_options att_network_options_defaults(void);
  *   a file of weights (attscope/tensors.h); att_model_identify() finds its network;
  *   a folder: the first existing file of model_best.safetensors, last.safetensors, model.safetensors,
  *     model.safetensors.index.json, pytorch_model.bin and pytorch_model.bin.index.json in it is opened, so the folder
- *     of a training gives its best weights;
+ *     of a training run gives its best weights;
  *   a name of pretrained weights ("timm/...", "hf-hub:...", "torchvision/..."), if no file or folder has this name.
  *     They are looked up in caches and otherwise downloaded: see attscope/hub.h, also for more errors;
  *   a network's name (att_model_resolve()) without such a prefix, if no file or folder has this name. The weights are
@@ -77,7 +77,7 @@ ATT_API void att_network_close(att_network **network);
  * failure. Pretrained weights are downloaded if they are in no cache. Errors as above; ERR_ARGUMENT if `path` is NULL
  * or too small. */
 ATT_API att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size);
-/* Makes a network from an existing model and weights, such as a training's; both must outlive the network. Of the
+/* Makes a network from an existing model and weights, such as a training run's; both must outlive the network. Of the
  * options only backend and precision are used; NULL means the defaults. On success the caller owns *network and frees
  * it with att_network_close(); on failure *network is unchanged. The weights may change between runs: each run uses
  * their present values. Errors: ERR_MEMORY. */

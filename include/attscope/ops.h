@@ -130,7 +130,7 @@ ATT_API att_value att_repeat_tokens(att_graph *graph, att_value x, int count, do
  *   att_isotropic_shifts().
  * - keys [M], a sample value: keys[j] for every query and head. Minus infinity excludes the key, such as one that pads
  *   a sample; the output and the statistics of a query without any key are 0, and so is its row of the map. No windows.
- *   No gradient: a training in which keys depends on a parameter is refused (ERR_UNSUPPORTED).
+ *   No gradient: a training run in which keys depends on a parameter is refused (ERR_UNSUPPORTED).
  *
  * Scores without content: if q and k are ATT_NONE and v is given, the scores are the shared terms alone (relative,
  * row_shifts and column_shifts, of which some must be given). The map is then the same for all images: it is a derived

@@ -47,7 +47,7 @@ extern "C" {
  */
 #define ATT_EXCLUDED_KEY "excluded_from_tns"
 
-/* Where a resumed training continues (from att_checkpoint_info). */
+/* Where a resumed training run continues (from att_checkpoint_info). */
 typedef struct att_store_resume {
     int64_t epoch;    /* epochs finished */
     int64_t step;     /* updates done */
@@ -60,7 +60,7 @@ typedef struct att_store_options {
                              built without SQLite (-DATT_SQLITE=OFF) writes no database; the log says so */
 } att_store_options;
 
-/* Opens the records of a training in `folder`, which is created if missing. options: NULL means the defaults (all
+/* Opens the records of a training run in `folder`, which is created if missing. options: NULL means the defaults (all
  * members zero). A new run replaces existing records. A resumed run drops the records after the point where it
  * continues, including the earlier end of the run, and does not write its ATT_EVENT_RUN_BEGIN: except for times, the
  * records are those of an uninterrupted run.

@@ -226,7 +226,7 @@ typedef struct att_task {
     /* Sets every option to its default. NULL: no options. */
     void (*defaults)(att_option_values *options);
     /* Refuses (ERR_ARGUMENT) options that have no effect beside the others, or without a teacher unless
-     * settings->taught. The message names flags. Called when the settings of a training are checked; there is no
+     * settings->taught. The message names flags. Called when the settings of a training run are checked; there is no
      * network then, so settings->classes is 0. NULL: every option has an effect. */
     att_status (*check_options)(att_context *context, const att_task_settings *settings);
 
@@ -241,7 +241,7 @@ typedef struct att_task {
     const att_task_images *images;
     /* Name of an input [2] of the graph's type that head() adds: height and width of the part of the image's input that
      * shows the photograph; what lies to the right and below fills it up. Runs set it to the whole input unless they
-     * know better; evaluations and trainings read the field of this name, which fill() writes. NULL: there is none. */
+     * know better; evaluations and training read the field of this name, which fill() writes. NULL: there is none. */
     const char *image_size;
     /* Adds the head and its outputs to the network. Parameters of the task's own head have the scope info.head_scope,
      * which no family and no other task uses; the scopes of the family are compared when a network is made. At least
@@ -253,8 +253,8 @@ typedef struct att_task {
      * sets are opened with these annotations; one that lacks them is refused (ERR_MISMATCH). */
     unsigned annotations;
     /* Describes the targets of a sample and returns their number, 0..ATT_MAX_TARGETS. Every target has a name, which
-     * lives as long as the descriptor. A training is refused (ERR_ARGUMENT) if the loss reads a target that is missing
-     * here. */
+     * lives as long as the descriptor. A training run is refused (ERR_ARGUMENT) if the loss reads a target that is
+     * missing here. */
     int (*fields)(const att_task_settings *settings, att_field fields[ATT_MAX_TARGETS]);
     /* As in att_target_rules; `user` is the att_task_settings. NULL: crops cannot be chosen by the targets. */
     att_status (*choose_crop)(const void *user, att_context *context, const att_dataset *dataset, int64_t index,
@@ -286,7 +286,7 @@ typedef struct att_task {
     /* Writes this input for one image. answers: the outputs of the teacher, a network of the same task with as many
      * classes, F32, by name; row: the image's row. Runs on one thread. */
     void (*read_teacher)(const att_task_settings *settings, const att_batch *answers, int row, void *field);
-    /* Logs how the loss uses the teacher's answers, before a training with one. NULL: there is nothing to say. */
+    /* Logs how the loss uses the teacher's answers, before a training run with one. NULL: there is nothing to say. */
     void (*log_teacher)(att_context *context, const att_task_settings *settings);
 
     /* Sets the options of the loss so that nothing regularises it, such as label smoothing; adversarial images are made
@@ -294,8 +294,8 @@ typedef struct att_task {
     void (*plain)(att_option_values *options);
 
     /* --- metrics --- */
-    /* Names of the outputs that observe() reads, NULL after the last: neither evaluations nor trainings compute other
-     * ones, except the loss and probes. NULL: all. */
+    /* Names of the outputs that observe() reads, NULL after the last: neither evaluations nor training runs compute
+     * other ones, except the loss and probes. NULL: all. */
     const char *const *observed;
     /* Size of the state that accumulates the metrics, at least 1. The initial state is all zeros. The task owns memory
      * that a state points to, and end() frees it. */

@@ -1,4 +1,4 @@
-/* attscope/train.h - trains a network as timm's train.py does, and resumes a training with identical results. */
+/* attscope/train.h - trains a network as timm's train.py does, and resumes a training run with identical results. */
 #ifndef ATTSCOPE_TRAIN_H
 #define ATTSCOPE_TRAIN_H
 
@@ -26,8 +26,8 @@ typedef struct att_teacher {
     const char *name; /* shown in messages and recorded, such as the path of the weights; NULL: the model's name */
 } att_teacher;
 
-/* Settings of a training. Strings are only read during the call. The members from task_options to model_ema_decay,
- * except `memory`, determine the bits of the result: a resumed training must have the same. */
+/* Settings of a training run. Strings are only read during the call. The members from task_options to model_ema_decay,
+ * except `memory`, determine the bits of the result: a resumed run must have the same. */
 typedef struct att_train_options {
     const att_option_values *task_options; /* options of the model's task (att_task_info); missing ones, or all if NULL,
                                               have their defaults */
@@ -154,7 +154,7 @@ typedef struct att_train_result {
                                              ATT_EVENT_EPOCH of this call */
 } att_train_result;
 
-/* The data of a training and its transforms. eval may be NULL: no evaluation. Sides and channels of the transforms must
+/* The data of a run and its transforms. eval may be NULL: no evaluation. Sides and channels of the transforms must
  * be those of the model, and the targets must be possible for it, such as classes within its outputs (ERR_MISMATCH).
  * All objects must outlive the call. */
 typedef struct att_train_data {
@@ -173,8 +173,8 @@ typedef struct att_train_data {
  *                         complete batches of an epoch, and its updates; with aug_repeats an image counts once for
  *                         each of its repeats), listing (a hash of the names and classes of the training images),
  *                         fingerprint, tokens (if the network has attention), teacher (if there is one), and the
- *                         settings as texts, of which `epochs` and `updates` are those of the whole training. The
- *                         event's epoch and step say where a resumed training continues; unevaluated is 1 if there are
+ *                         settings as texts, of which `epochs` and `updates` are those of the whole run. The
+ *                         event's epoch and step say where a resumed run continues; unevaluated is 1 if there are
  *                         updates that no ATT_EVENT_EPOCH has covered (att_store_resume)
  *   ATT_EVENT_STEP        loss (mean over the update's images), lr, grad_norm, images_per_second, wait_share;
  *                         teacher_share, the part of the time in which the teacher computed, if there is one
@@ -207,7 +207,7 @@ typedef struct att_train_data {
  * flip) and computed once, if it fits into `memory` and the context's limit; the log says whether it does. That changes
  * no bit. Updates that instruments observe compute it.
  *
- * A resumed training gives the same bits as one that was not interrupted: weights, optimiser, moving average, logged
+ * A resumed run gives the same bits as one that was not interrupted: weights, optimiser, moving average, logged
  * losses. The checkpoint records the settings that must agree; ERR_MISMATCH names the first that differs. The teacher
  * must have the same weights and preprocessing; its name may differ.
  *

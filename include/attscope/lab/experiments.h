@@ -102,9 +102,9 @@ typedef struct att_experiment_result {
     int training_samples, evaluation_samples;
     int64_t tokens; /* evaluated tokens */
     int vocabulary; /* sort, memorize: number of different tokens; else 0 */
-    int epochs;     /* of each training */
+    int epochs;     /* of each training run */
     double lr;
-    int64_t updates;               /* of one training */
+    int64_t updates;               /* of one training run */
     att_experiment_score loss;     /* mean per token over the last epoch, with dropout */
     int lengths;                   /* path lengths 0 .. lengths - 1; 0 for circle */
     int sums[ATT_EXPERIMENT_SUMS]; /* number of paths that are added: 5, 20 */

@@ -118,8 +118,8 @@ ATT_API ATT_MUST_CHECK att_status att_measuring_check(att_context *context, cons
  *
  * Errors: ERR_STOPPED; ERR_ARGUMENT (options that contradict each other, or that name instruments, nodes or images that
  * do not exist; maps without a folder or of a network without tokens; a network opened by its name without `init_seed`;
- * NULL for data, one of its paths, or measured); ERR_MISMATCH (the folder has a training to which the checkpoint does
- * not belong, or figures of other weights; classes, as in att_network_compare_classes()); ERR_UNSUPPORTED (an
+ * NULL for data, one of its paths, or measured); ERR_MISMATCH (the folder has a training run to which the checkpoint
+ * does not belong, or figures of other weights; classes, as in att_network_compare_classes()); ERR_UNSUPPORTED (an
  * instrument that needs labels with a network without a head); ERR_NONFINITE; those of opening and evaluating the data
  * set, att_store_open_measured(), and of writing the maps: ERR_NOT_FOUND if no attention node matches `nodes`;
  * ERR_FORMAT if no image can be decoded; ERR_UNSUPPORTED for maps of a network that is not in f32.

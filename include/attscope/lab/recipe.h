@@ -1,4 +1,4 @@
-/* attscope/lab/recipe.h - every setting of a training in one struct: data, network, images, optimiser, run.
+/* attscope/lab/recipe.h - every setting of a training run in one struct: data, network, images, optimiser, run.
  *
  * Each setting has one member, and one flag with a name, range, default and help (att_recipe_flags()). The flags are
  * the same on the command line of attscope train, in the args.yaml of a run and in att_flags_set().
@@ -86,7 +86,7 @@ typedef struct att_recipe_measure {
 typedef struct att_recipe_files {
     const char *initial_checkpoint; /* weights to start from: what att_network_open() takes except a network's
                                        name; NULL: random weights */
-    const char *resume;             /* a checkpoint to continue, its folder, or "auto"; NULL: a new training */
+    const char *resume;             /* a checkpoint to continue, its folder, or "auto"; NULL: a new training run */
     const char *teacher; /* weights of the network that teaches (att_train_options.teacher), given in the same ways;
                             NULL: none */
     const char *teacher_model; /* name of its network; NULL: the file names it */
@@ -120,7 +120,7 @@ typedef struct att_recipe {
 /* Stores every default. Error: ERR_MEMORY. */
 ATT_API att_status att_recipe_default(att_context *context, att_recipe *recipe);
 
-/* Reads a YAML file, such as the args.yaml of a run or of a timm training. Settings that the file lacks keep their
+/* Reads a YAML file, such as the args.yaml of a run or of a timm training run. Settings that the file lacks keep their
  * values in *recipe. On success texts in *recipe point into *yaml, which the caller owns and frees by
  * att_yaml_destroy() after the last use of the recipe. On failure *recipe and *yaml are unchanged. The former value of
  * *yaml is neither read nor freed. Errors: see att_yaml_read() and att_flags_read(). */

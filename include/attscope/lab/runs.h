@@ -1,6 +1,6 @@
-/* attscope/lab/runs.h - the folders of runs, and which checkpoint a training would continue.
+/* attscope/lab/runs.h - the folders of runs, and which checkpoint a training run would continue.
  *
- * A run is a training with its records (attscope/store.h). An output folder contains the folders of several runs:
+ * A run is a training run with its records (attscope/store.h). An output folder contains the folders of several runs:
  *
  *   OUTPUT/EXPERIMENT/   one run: args.yaml, metrics.jsonl, last.safetensors, ...
  *   OUTPUT/runs.sqlite   the database of all runs in OUTPUT
@@ -18,7 +18,7 @@ extern "C" {
 
 enum { ATT_RUN_PATH = 4096 }; /* bytes of a path, its NUL included */
 
-/* Where a training writes, and the checkpoint that it continues. Functions read it during the call only.
+/* Where a training run writes, and the checkpoint that it continues. Functions read it during the call only.
  * An empty text means the same as NULL. */
 typedef struct att_run_place {
     const char *output;     /* the folder that contains the runs; required for a new run and for "auto" */

@@ -37,7 +37,7 @@
  *                             restart   no earlier event counts: sent first, and again if the file was replaced or cut
  *                             record    {record: a line of metrics.jsonl, images_per_second, seconds_left, updates}.
  *                                       seconds_left: until the end of the training at the mean speed of this process,
- *                                       evaluations included; updates: of the whole training
+ *                                       evaluations included; updates: of the whole training run
  *                             problem   {error: a sentence}: the file is damaged; the stream ends
  *                           A comment is sent after 15 s without an event.
  *

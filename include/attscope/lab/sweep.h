@@ -53,7 +53,7 @@ typedef struct att_sweep_setting {
     const uint64_t *seeds;             /* [runs] */
     double parameters;                 /* number of parameters of the network; NaN if not recorded */
     double seconds, seconds_deviation; /* training time: mean and standard deviation over the runs */
-    const char *task;                  /* task of the trainings; NULL if not recorded, or unknown */
+    const char *task;                  /* task of the training runs; NULL if not recorded, or unknown */
     const att_metric *metric;          /* the metric by which the task selects the best epoch; NULL if not evaluated */
     double score, score_deviation;     /* this metric after the last evaluated epoch: mean and standard deviation over
                                           the runs; NaN if not evaluated */

@@ -39,7 +39,7 @@ extern "C" {
 /* All arrays and texts must outlive the plan. For output, experiment and measure, "" means the
  * same as NULL. */
 typedef struct att_sweep_options {
-    const char *recipe;    /* YAML file with the settings of a training; required */
+    const char *recipe;    /* YAML file with the settings of a training run; required */
     const char *data;      /* the data set; NULL: data_dir of the recipe */
     const uint64_t *seeds; /* one run per seed and setting */
     int seed_count;
@@ -85,12 +85,12 @@ typedef struct att_planned_run {
 typedef struct att_sweep_plan att_sweep_plan;
 
 /* Reads the recipe and lists the runs. For each setting with a run to do, it opens the data sets, builds the network
- * and checks the instruments, so that errors show before the first training. Writes no files. Settings with the same
- * meaning ("modules=se" and "modules=se:ratio=16") count as one. The log lists the settings, and the instruments that
- * are left out. On success the caller owns *plan and frees it with att_sweep_plan_close() before the context. Errors:
- * ERR_ARGUMENT (a required option is NULL; a flag or value that trainings do not have; a flag that is given twice);
- * ERR_MISMATCH (a run's folder has records of other data, or a training with other settings); the errors of opening
- * data sets and networks, with the setting in the message. */
+ * and checks the instruments, so that errors show before the first training run. Writes no files. Settings with the
+ * same meaning ("modules=se" and "modules=se:ratio=16") count as one. The log lists the settings, and the instruments
+ * that are left out. On success the caller owns *plan and frees it with att_sweep_plan_close() before the context.
+ * Errors: ERR_ARGUMENT (a required option is NULL; a flag or value that training runs do not have; a flag that is given
+ * twice); ERR_MISMATCH (a run's folder has records of other data, or a training run with other settings); the errors of
+ * opening data sets and networks, with the setting in the message. */
 ATT_API ATT_MUST_CHECK att_status att_sweep_plan_open(att_context *context, const att_sweep_options *options,
                                                       att_sweep_plan **plan);
 ATT_API void att_sweep_plan_close(att_sweep_plan **plan);
@@ -112,9 +112,9 @@ ATT_API att_planned_run att_sweep_plan_at(const att_sweep_plan *plan, int run);
  * records in run->folder.
  *
  * During both steps, files are written through the plan's context only while this worker holds its claim on the run;
- * then writing fails with ERR_IO, and the run is left to the worker that took it over. Trainings and measurements leave
- * the database to the sweep. A step that works in another process or with another context calls att_sweep_guard_step()
- * there.
+ * then writing fails with ERR_IO, and the run is left to the worker that took it over. Training runs and measurements
+ * leave the database to the sweep. A step that works in another process or with another context calls
+ * att_sweep_guard_step() there.
  *
  * Both return ATT_OK or an error. ERR_STOPPED ends the sweep; any other error ends this run only. A step that fails may
  * write the reason to `reason`, which is "" before; otherwise the context's message is the reason. */
@@ -139,14 +139,14 @@ typedef struct att_sweep_steps {
  * call repeats failed runs and continues stopped ones. While there are workers, no other worker tries a failed run.
  *
  * A program stops a sweep by its progress callback, by ERR_STOPPED from a step of its own, or by att_settings.stop,
- * which is called before each run, while waiting, and after each batch of a step in this process. A training in
+ * which is called before each run, while waiting, and after each batch of a step in this process. A training run in
  * progress writes a checkpoint first. The claim on its run ends at once, so that other workers may continue the run.
  *
  * If this worker loses its claims, because it stood still for longer than the lease, it leaves its run with a warning
  * in the log, and works on as a new worker.
  *
  * Errors: ERR_STOPPED; ERR_IO; ERR_FORMAT (the folder .workers or the database is damaged); ERR_MISMATCH (a run's
- * folder has a training with other settings, or the workers in the folder have another recipe, other settings or
+ * folder has a training run with other settings, or the workers in the folder have another recipe, other settings or
  * images; the message names the first difference). */
 ATT_API att_status att_sweep_plan_run(att_sweep_plan *plan, const att_sweep_steps *steps);
 /* For steps that wait for another process: whether this worker still holds its claim on the run. If not, the step ends

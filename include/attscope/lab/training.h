@@ -26,8 +26,8 @@ extern "C" {
 
 typedef struct att_training att_training;
 
-/* Prepares a training and checks the recipe, the network, its task and the data sets. Writes nothing and decodes no
- * images for a new training: att_training_run() reports images that cannot be decoded and folders that cannot be
+/* Prepares a training run and checks the recipe, the network, its task and the data sets. Writes nothing and decodes no
+ * images for a new training run: att_training_run() reports images that cannot be decoded and folders that cannot be
  * written.
  *
  * Checks every member of the recipe by the rules of its flag. Then fills in missing values, in a copy that
@@ -39,9 +39,10 @@ typedef struct att_training att_training;
  * - task: options of other tasks are removed; train.eval_metric: the task's first choice.
  * The recipe's texts are not copied: they must outlive the training.
  *
- * To continue a training, set recipe->files.resume and use the settings with which the training began: read args.yaml
- * in its folder by att_recipe_read(). Other settings or other images are refused (ERR_MISMATCH), and a name or initial
- * weights that are not those of the run (ERR_ARGUMENT). files.experiment and files.initial_checkpoint may be NULL.
+ * To continue a training run, set recipe->files.resume and use the settings with which the training began: read
+ * args.yaml in its folder by att_recipe_read(). Other settings or other images are refused (ERR_MISMATCH), and a name
+ * or initial weights that are not those of the run (ERR_ARGUMENT). files.experiment and files.initial_checkpoint may be
+ * NULL.
  *
  * On success the caller owns *training and frees it by att_training_close() before the context. On failure
  * *training is unchanged. Errors: ERR_ARGUMENT
@@ -49,7 +50,7 @@ typedef struct att_training att_training;
  * networks and checkpoints. */
 ATT_API ATT_MUST_CHECK att_status att_training_open(att_context *context, const att_recipe *recipe,
                                                     att_training **training);
-/* Does nothing for NULL and for a training that is NULL. */
+/* Does nothing for NULL and for a training run that is NULL. */
 ATT_API void att_training_close(att_training **training);
 
 /* The recipe with missing values filled in (att_training_open()). */
@@ -68,13 +69,13 @@ typedef struct att_training_observer {
 } att_training_observer;
 
 /* Trains. May be called once for each att_training: a second call is refused with ERR_ARGUMENT and changes nothing. To
- * continue a training, open another one with recipe->files.resume.
+ * continue a training run, open another one with recipe->files.resume.
  *
- * The run's files are created when the training begins (ATT_EVENT_RUN_BEGIN); a training that is refused before that
- * leaves existing files unchanged. Of several processes (recipe.train.comm), only rank 0 writes files and calls the
- * observer's sink. observer and result may be NULL. observer->sink->close() is not called: the sink
- * remains the caller's. Errors: ERR_MISMATCH if another training has written checkpoints to the folder of a new run
- * since att_training_open(); ERR_ARGUMENT, without a message, if training is NULL; those of att_train(). *result: see
+ * The run's files are created when the training begins (ATT_EVENT_RUN_BEGIN); a training run that is refused before
+ * that leaves existing files unchanged. Of several processes (recipe.train.comm), only rank 0 writes files and calls
+ * the observer's sink. observer and result may be NULL. observer->sink->close() is not called: the sink remains the
+ * caller's. Errors: ERR_MISMATCH if another training run has written checkpoints to the folder of a new run since
+ * att_training_open(); ERR_ARGUMENT, without a message, if training is NULL; those of att_train(). *result: see
  * att_train(). */
 ATT_API att_status att_training_run(att_training *training, const att_training_observer *observer,
                                     att_train_result *result);
