@@ -148,7 +148,7 @@ void page_overview(FILE *out)
     fprintf(out,
             ".SH EXIT STATUS\n.TP\n.B %d\nDone.\n.TP\n.B %d\nIt failed; one sentence on standard error says why.\n"
             ".TP\n.B %d\nThe command line or the recipe asks for what cannot be.\n"
-            ".TP\n.B %d\nStopped by Ctrl-C or SIGTERM; a training run has left a checkpoint to go on from.\n",
+            ".TP\n.B %d\nStopped by Ctrl-C or SIGTERM; a training run has left a checkpoint to continue from.\n",
             CLI_OK, CLI_FAILURE, CLI_USAGE, CLI_STOPPED);
     fprintf(out,
             ".SH ENVIRONMENT\n.TP\n.B ATTSCOPE_CPU\nThe features of the processor to use: baseline (none), avx2, "

@@ -268,7 +268,7 @@ ATT_API void att_mask_free(att_context *context, att_mask *mask);
  * .. y + height, as COCO's "bbox". A box can reach out of the photograph, but a part of it is inside. */
 typedef struct att_true_box {
     double x, y, width, height;
-    double area;   /* in pixels: of the object itself where COCO's file says so, else of the box */
+    double area;   /* in pixels: of the object itself where COCO's file states it, else of the box */
     int64_t id;    /* COCO: that of the annotation; else the number of the object or line in its file, from 1 */
     int32_t label; /* 0..class_count-1 */
     bool crowd;    /* an ignored region: COCO's "iscrowd", Pascal VOC's "difficult". Detections in it count neither as

@@ -200,11 +200,11 @@ ATT_API att_status att_model_identity_text(att_context *context, const att_ident
 
 /* Loads every parameter from the file (F32, F16, BF16 and F64 are converted). If tensors are missing, extra or have
  * another shape, one message lists them all (ERR_MISMATCH) and the weights are unchanged. A position embedding for
- * another grid of patches (img_size) is resampled as in timm, and the log says so. The grid of the file is taken from
- * its metadata, or from its side files if the model's options come from att_model_identify(). If no source gives it, it
- * is the model's grid if the number of positions is equal, else a square grid, else one with the model's proportions.
- * For a model of grey images (in_chans 1), a first convolution for three colours is summed over them as in timm, and
- * the log says so. */
+ * another grid of patches (img_size) is resampled as in timm, and the log reports it. The grid of the file is taken
+ * from its metadata, or from its side files if the model's options come from att_model_identify(). If no source gives
+ * it, it is the model's grid if the number of positions is equal, else a square grid, else one with the model's
+ * proportions. For a model of grey images (in_chans 1), a first convolution for three colours is summed over them as in
+ * timm, and the log reports it. */
 ATT_API att_status att_model_load(const att_model *model, const att_tensors *file, att_weights *weights);
 
 /* A head that was not loaded. */
@@ -215,8 +215,8 @@ typedef struct att_new_head {
 
 /* As att_model_load(), to start another training run from the file. The model's head keeps its values in `weights` if
  * the file's head differs in nothing but the number of classes, or the file has no head or that of another task, as in
- * timm; a head of several layers keeps all of them. *head (may be NULL), filled on success only, says so. If the file
- * has no parameters of the model's modules (nn.h), these keep their values too, and the log says so. */
+ * timm; a head of several layers keeps all of them. *head (may be NULL) is filled on success only. If the file
+ * has no parameters of the model's modules (nn.h), these keep their values too, and the log reports it. */
 ATT_API att_status att_model_load_pretrained(const att_model *model, const att_tensors *file, att_weights *weights,
                                              att_new_head *head);
 

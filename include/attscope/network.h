@@ -50,7 +50,7 @@ ATT_API att_network_options att_network_options_defaults(void);
  *   a name of pretrained weights ("timm/...", "hf-hub:...", "torchvision/..."), if no file or folder has this name.
  *     They are looked up in caches and otherwise downloaded: see attscope/hub.h, also for more errors;
  *   a network's name (att_model_resolve()) without such a prefix, if no file or folder has this name. The weights are
- *     then random, drawn from options.seed, and the log says so: such a name never loads pretrained weights.
+ *     then random, drawn from options.seed, and the log reports it: such a name never loads pretrained weights.
  * options: NULL means the defaults. On success the caller owns *network and frees it with att_network_close(); the
  * context must outlive it. On failure *network is unchanged. Errors: ERR_NOT_FOUND (none of these); ERR_ARGUMENT
  * (`what` is NULL); errors of att_tensors_open(), att_model_identify(), att_model_create() and att_model_load(). */

@@ -57,7 +57,7 @@ typedef struct att_store_resume {
 typedef struct att_store_options {
     const att_store_resume *resume; /* NULL: a new run */
     const char *database; /* path of the database, created if missing, in an existing folder; NULL: none. A library
-                             built without SQLite (-DATT_SQLITE=OFF) writes no database; the log says so */
+                             built without SQLite (-DATT_SQLITE=OFF) writes no database, and logs it */
 } att_store_options;
 
 /* Opens the records of a training run in `folder`, which is created if missing. options: NULL means the defaults (all

@@ -214,7 +214,7 @@ typedef struct att_task_images {
 } att_task_images;
 
 /* A task. Functions that return att_status set the message with att_fail(). A member may be NULL only if its comment
- * says so. */
+ * allows it. */
 typedef struct att_task {
     /* info.name and info.head_scope: 1 to 23 letters, digits and underscores, the first a letter. Names of metrics are
      * unique. No other task has an option of the same key, and neither has a family; the families' keys are compared

@@ -220,7 +220,7 @@ typedef struct att_train_data {
  *
  * The results, bit for bit, and the checkpoints do not depend on how many processes share the lanes, except for
  * networks with batch norm without sync_bn: there each process normalises by the statistics of its own samples, as
- * PyTorch's DistributedDataParallel does, evaluation uses the running statistics of rank 0, and the log says so.
+ * PyTorch's DistributedDataParallel does, evaluation uses the running statistics of rank 0, and the log reports it.
  *
  * If a process fails alone, for example because its disk is full, the others wait for it: end them by att_comm_abort().
  *

@@ -43,7 +43,7 @@ usage '--aa: augmentation "augmix-m3": only timm'"'"'s RandAugment is supported,
 usage '--aug-repeats: "1.5" is not a whole number from 0 to 100' train data --model resnet20 --aug-repeats 1.5
 usage '--amp computes in bfloat16 only, not in float16; use --amp-dtype bfloat16' train data --amp --amp-dtype float16
 usage '--amp-dtype: there is no "half", only bfloat16, float16' train data --amp --amp-dtype half
-usage "--pretrained is timm's, but attscope does not have it yet; a training run starts from pretrained weights with --initial-checkpoint timm/NETWORK.TAG, and other commands take timm/NETWORK.TAG as their checkpoint" validate data --pretrained
+usage "--pretrained is timm's, but attscope does not have it yet; training starts from pretrained weights with --initial-checkpoint timm/NETWORK.TAG, and other commands take timm/NETWORK.TAG as their checkpoint" validate data --pretrained
 
 # Flags of DeiT's main.py, and short forms: what to write instead, if the command has it.
 usage 'unknown option --teacher-path; use --teacher' train data --teacher-path teacher.pth

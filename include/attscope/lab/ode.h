@@ -175,7 +175,8 @@ typedef struct att_ode_line {
 } att_ode_line;
 
 /* Writes a page like that of att_report_write(): step size against stiffness index, and both over time, one line for
- * each trajectory. Long trajectories are thinned to 2000 points, and the page says so. Errors: as att_report_write().
+ * each trajectory. Long trajectories are thinned to 2000 points, and the page reports it. Errors: as
+ * att_report_write().
  */
 ATT_API att_status att_ode_page_write(const att_ode *ode, const att_ode_line *lines, int count, const char *path);
 

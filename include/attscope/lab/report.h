@@ -30,7 +30,7 @@ typedef struct att_report_options {
     const char *title; /* the page's heading; NULL: the name of the runs, or of their sweep */
     size_t map_bytes;  /* limit for the bytes of all images and maps. All runs show the same images, as far as they have
                           maps of them; images in most runs come first. Maps beyond the limit are left out, and the page
-                          says so */
+                          reports it */
     const char *reference; /* folder of the run from whose trajectory the page shows the deviations of the others; it is
                               added to the runs if it is not one of them. NULL: none */
 } att_report_options;
@@ -47,7 +47,7 @@ typedef struct att_report_result {
 /* Writes a page with the runs in `folders`, in this order. It replaces the file at `path` in one step; after a failure
  * that file is unchanged. A folder with sweep.json (attscope/lab/sweep.h) stands for its measured runs; another folder
  * that is not a run's stands for the runs directly in it, in the order of their names. A folder that is given twice
- * counts once, and the log says so. An incomplete last line of a file is left out with a warning. There
+ * counts once, and the log reports it. An incomplete last line of a file is left out with a warning. There
  * may be 1 to ATT_REPORT_MAX_RUNS folders, and as many runs. options: NULL means the defaults. result: filled on
  * success; may be NULL. Errors: ERR_NOT_FOUND (a folder is missing); ERR_FORMAT (a folder has neither metrics.jsonl nor
  * measure.jsonl, nor runs in it, and the message names a folder below it that has; a file is damaged, and the message
