@@ -573,8 +573,8 @@ const cli_command cli_command_convert = {
     .about = CLI_CHECKPOINT_HELP
     "\n\n"
     "Reads files of torch.save() (.pth, .pt, .pth.tar, .th, .bin) without running any\n"
-    "code, or safetensors. Of a run, only the weights are written, without\n"
-    "the optimiser's state; --use-ema writes the averaged weights instead. Prefixes that\n"
+    "code, or safetensors. Of a run, only the weights are written, without the\n"
+    "optimiser's state; --use-ema writes the averaged weights instead. Prefixes that\n"
     "all names share, such as module., are removed.\n\n"
     "OUT is a file, as OUT.safetensors, or a folder. A folder gets model.safetensors and\n"
     "config.json, which timm.create_model('local-dir:OUT') and transformers' AutoModel\n"

@@ -61,8 +61,8 @@ const cli_command cli_command_report = {
     .least_operands = 1,
     .most_operands = ATT_REPORT_MAX_RUNS,
     .about =
-        "RUN: the folder of a training run, a measurement, an experiment, or a sweep with\n"
-        "all its runs; or a folder that contains folders of runs, such as output/train.\n"
+        "RUN: the folder of a run, a measurement, an experiment, or a sweep with all\n"
+        "its runs; or a folder that contains folders of runs, such as output/train.\n"
         "The page is a single file that opens from disk and needs no network. It shows\n"
         "the files of each folder:\n"
         "  metrics.jsonl      training curves, and figures measured during training\n"

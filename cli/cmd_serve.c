@@ -71,8 +71,8 @@ const cli_command cli_command_serve = {
     .least_operands = 0,
     .most_operands = 64,
     .about =
-        "RUN: the folder of a training run or a measurement. CHECKPOINT: a file of\n"
-        "weights, a folder with model.safetensors or pytorch_model.bin, a name of pretrained weights\n"
+        "RUN: the folder of a run or a measurement. CHECKPOINT: a file of weights, a\n"
+        "folder with model.safetensors or pytorch_model.bin, a name of pretrained weights\n"
         "(timm/NETWORK.TAG, hf-hub:ORG/NAME, torchvision/NETWORK.WEIGHTS), which are\n"
         "downloaded if necessary, or a network's name (random weights). FOLDER: a folder of\n"
         "runs; runs that start later appear, too. Without operands: output/train.\n"
