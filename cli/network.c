@@ -178,14 +178,15 @@ static int open_network(cli_app *cli, const char *path, const cli_load_options *
 
 int cli_checkpoint_check(const char *flag, const char *checkpoint)
 {
-    return checkpoint && !cli_exists(checkpoint) && att_hub_is_name(checkpoint) ? CLI_OK
-                                                                                : cli_file_check(flag, checkpoint);
+    return checkpoint && !cli_exists(checkpoint) && (att_tensors_exist(checkpoint) || att_hub_is_name(checkpoint))
+               ? CLI_OK
+               : cli_file_check(flag, checkpoint);
 }
 
 int cli_checkpoint_locate(cli_app *cli, const char *checkpoint, char path[CLI_PATH])
 {
     struct stat found;
-    if (lstat(checkpoint, &found) != 0 && !att_hub_is_name(checkpoint))
+    if (lstat(checkpoint, &found) != 0 && !att_tensors_exist(checkpoint) && !att_hub_is_name(checkpoint))
         return cli_failure("%s: %s", checkpoint, strerror(ENOENT));
     int code = cli_check(cli, att_network_find_file(cli->context, checkpoint, path, CLI_PATH));
     if (code == CLI_OK && cli_exists(checkpoint) && strcmp(checkpoint, path) != 0) {

@@ -51,6 +51,7 @@ ATT_API att_network_options att_network_options_defaults(void);
  *     They are looked up in caches and otherwise downloaded: see attscope/hub.h, also for more errors;
  *   a network's name (att_model_resolve()) without such a prefix, if no file or folder has this name. The weights are
  *     then random, drawn from options.seed, and the log reports it: such a name never loads pretrained weights.
+ * "WHAT#PART", for the first three, opens the tensors whose names in the file begin with "PART." (attscope/tensors.h).
  * options: NULL means the defaults. On success the caller owns *network and frees it with att_network_close(); the
  * context must outlive it. On failure *network is unchanged. Errors: ERR_NOT_FOUND (none of these); ERR_ARGUMENT
  * (`what` is NULL); errors of att_tensors_open(), att_model_identify(), att_model_create() and att_model_load(). */

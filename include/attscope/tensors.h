@@ -14,10 +14,18 @@
  *      model_state_dict, model, module, net, network, weights, params, teacher, student. If there is none, the file's
  *      own object: a dictionary, a list, or one tensor, which is named "tensor";
  *   2. the keys of nested containers are joined by dots;
- *   3. prefixes that nearly all names have (module., _orig_mod., model., backbone., ...) are removed. At most 16 names,
- *      and at most a quarter of them, may lack such a prefix (a counter).
+ *   3. the names of wrappers (_orig_mod., _fsdp_wrapped_module., _checkpoint_wrapped_module., module.) are removed
+ *      inside names (module. as the first or second part only), and prefixes that nearly all names have (module.,
+ * _orig_mod., model., backbone., ...). At most 16 names, and at most a quarter of them, may lack such a prefix (a
+ * counter).
  *
  * Step 3 also applies to safetensors files and to an index.
+ *
+ * The path "FILE#PART" opens a part of a file: the tensors whose full names (the keys of all containers, joined by
+ * dots) begin with "PART.", without this beginning. They replace steps 1 and 2, and no average is looked for. PART has
+ * no '/'. A file that is itself called "FILE#PART" has precedence. If step 1 finds several of its keys, the others are
+ * named by att_tensors_skipped(). A checkpoint without such a key that has several dictionaries of tensors is refused
+ * (ERR_FORMAT); the message lists them as parts. The state of an optimiser is none of them.
  *
  * In both formats, tensors that only training uses are skipped: mask_token; MAE's decoder
  * (decoder_embed., decoder_pos_embed, decoder_blocks., decoder_norm., decoder_pred.); the projection heads of DINO,
@@ -61,7 +69,12 @@ typedef struct att_tensors att_tensors;
  */
 ATT_API ATT_MUST_CHECK att_status att_tensors_open(att_context *context, const char *path, att_tensors **file);
 ATT_API void att_tensors_close(att_tensors **file);
+/* Returns the number of bytes of `path` before "#PART"; the length of `path` if it names a whole file. */
+ATT_API size_t att_tensors_path_length(const char *path);
+/* Returns whether the file or folder of `path`, which may be "FILE#PART", exists. */
+ATT_API bool att_tensors_exist(const char *path);
 
+/* Returns the path of the file, without "#PART". */
 ATT_API const char *att_tensors_path(const att_tensors *file);
 
 /* Describes in words which part of a PyTorch checkpoint the tensors are, and what was left out: "PyTorch's state_dict

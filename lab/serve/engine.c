@@ -183,8 +183,8 @@ static att_status open_network(const att_engine *engine, const char *path, att_n
 static struct stat file_of(const att_opened *o)
 {
     struct stat file = {0};
-    const char *path = att_network_path(o->network);
-    if (path && stat(path, &file) != 0)
+    const att_tensors *weights = att_network_file(o->network);
+    if (weights && stat(att_tensors_path(weights), &file) != 0)
         file = (struct stat){0};
     return file;
 }

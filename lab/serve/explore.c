@@ -15,7 +15,7 @@ enum { ID = 24, MOST_LAYERS = 1024, MOST_ABLATED = 100000 };
 /* Whether a model is a network's name, for random weights, in place of a checkpoint. */
 static bool is_random(const char *model)
 {
-    return !att_file_exists(model) && !att_hub_is_name(model);
+    return !att_tensors_exist(model) && !att_hub_is_name(model);
 }
 
 /* Opens each checkpoint that was named itself, and warns of those that cannot be opened: they may be replaced while the

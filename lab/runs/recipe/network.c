@@ -37,7 +37,7 @@ static void copy_training_options(const att_option_values *recipe, const char *n
 /* If the initial checkpoint is a folder, chooses the same file in it as an evaluation. */
 static att_status find_initial(att_trained_network *n)
 {
-    if (!att_file_exists(n->checkpoint) && !att_hub_is_name(n->checkpoint))
+    if (!att_tensors_exist(n->checkpoint) && !att_hub_is_name(n->checkpoint))
         return att_fail(n->context, ATT_ERR_NOT_FOUND, "--initial-checkpoint: there is no file or folder \"%s\"",
                         n->checkpoint);
     ATT_TRY(att_network_find_file(n->context, n->checkpoint, n->path, sizeof n->path));
@@ -205,7 +205,7 @@ static att_status find_teacher(att_context *context, const char *teacher, bool r
     char path[ATT_RUN_PATH];
     if (!teacher)
         return ATT_OK;
-    if (!att_file_exists(teacher) && !att_hub_is_name(teacher))
+    if (!att_tensors_exist(teacher) && !att_hub_is_name(teacher))
         return att_fail(context, ATT_ERR_NOT_FOUND, "--teacher: there is no file or folder \"%s\"%s", teacher,
                         resumes ? "; if it has moved, give its new place with --teacher FILE" : "");
     return att_network_find_file(context, teacher, path, sizeof path);

@@ -1,6 +1,7 @@
 #include "base/io/tensors.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,12 +181,41 @@ static att_status read_index(att_tensors *file)
     return normalize_names(file);
 }
 
-static att_status open_file(att_tensors *file, const char *path)
+size_t att_tensors_path_length(const char *path)
 {
+    const char *mark = strrchr(path, '#');
+    return mark && !strchr(mark, '/') && !att_file_exists(path) ? (size_t)(mark - path) : strlen(path);
+}
+
+bool att_tensors_exist(const char *path)
+{
+    char file[PATH_MAX];
+    const size_t length = att_tensors_path_length(path);
+    if (length >= sizeof file)
+        return false;
+    memcpy(file, path, length);
+    file[length] = '\0';
+    return att_file_exists(file);
+}
+
+/* Sets the file's path and part. */
+static att_status split_path(att_tensors *file, const char *path)
+{
+    const size_t length = att_tensors_path_length(path);
     file->path = att_arena_string(&file->arena, path);
     if (!file->path)
         return att_fail_memory(file->context, strlen(path) + 1, path);
-    ATT_TRY(att_file_reader_open(file->context, path, &file->reader));
+    if (path[length]) {
+        file->path[length] = '\0';
+        file->part = file->path + length + 1;
+    }
+    return ATT_OK;
+}
+
+static att_status open_file(att_tensors *file, const char *path)
+{
+    ATT_TRY(split_path(file, path));
+    ATT_TRY(att_file_reader_open(file->context, file->path, &file->reader));
     beginning first;
     ATT_TRY(read_beginning(file, &first));
     ATT_TRY(is_index(&first) ? read_index(file) : read_file(file, &first));

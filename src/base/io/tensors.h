@@ -23,6 +23,7 @@ struct att_tensors {
     att_context *context;
     att_arena arena;
     char *path;
+    const char *part;        /* of "FILE#PART"; NULL: the whole file */
     att_file_reader *reader; /* NULL: tensors in the caller's memory */
     char *header;            /* safetensors: the header, into which names and metadata point; else NULL */
     att_tensors_item *items;
@@ -34,6 +35,8 @@ struct att_tensors {
     const char *origin, *skipped;
     /* Sources, for people, of the network's identity and preprocessing in the metadata. NULL: the file itself. */
     const char *identity_from, *preprocess_from;
+    const char
+        *encoder; /* prefix of the encoder that is read, in a file with two: "base_encoder."; NULL: other files */
     bool has_average;
     struct att_tensors **shards; /* [shard_count], the files that an index names; their items are in `items`, too */
     int shard_count;
@@ -75,8 +78,8 @@ void att_tensors_forget(att_tensors *file);
 bool att_tensors_are_borrowed(const att_tensors *file);
 
 /* Changes the names of the tensors, starting at item `first`, to those of the network, as described in
- * attscope/tensors.h: removes common prefixes ("module."), removes tensors that only training uses and
- * adds them to file->skipped, and joins chunks of blocks. A prefix is common if at most 16 tensors, and at most a
+ * attscope/tensors.h: selects file->part, removes common prefixes ("module."), removes tensors that only training uses
+ * and adds them to file->skipped, and joins chunks of blocks. A prefix is common if at most 16 tensors, and at most a
  * quarter of them, lack it; these keep their names. Appends a description of the changes to `changes`. Error:
  * ERR_MEMORY.
  */

@@ -168,9 +168,8 @@ static int count_without_prefix(const att_tensors *file, int first, const struct
 
 enum { MOST_PREFIXES = 8 }; /* limit on prefixes that follow each other */
 
-/* Removes common prefixes, and tensors beside the network that lack them. Sets *contrastive if one of the prefixes is
- * that of an encoder in a file with two encoders. */
-static void strip(att_tensors *file, int first, att_text *changes, bool *contrastive, int counts[COUNT(training_only)])
+/* Removes common prefixes, and tensors beside the network that lack them. Sets file->encoder. */
+static void strip(att_tensors *file, int first, att_text *changes, int counts[COUNT(training_only)])
 {
     const char *word = " without the prefix ";
     int without = 0, stripped = 0;
@@ -183,11 +182,97 @@ static void strip(att_tensors *file, int first, att_text *changes, bool *contras
         word = "";
         without = lacking;
         stripped++;
-        *contrastive |= prefixes[p].contrastive;
+        if (prefixes[p].contrastive)
+            file->encoder = prefixes[p].text;
         p = (size_t)-1;
     }
     if (without > 0)
         att_text_append(changes, " (%d other tensor%s)", without, without > 1 ? "s" : "");
+}
+
+/* --- a part of the file ------------------------------------------------------------------------------------------- */
+
+/* Returns what follows "PART." in a name; NULL: the tensor is in no such part. */
+static const char *after_part(const char *name, const char *part)
+{
+    const size_t length = strlen(part);
+    return length > 0 && strncmp(name, part, length) == 0 && name[length] == '.' && name[length + 1] ? name + length + 1
+                                                                                                     : NULL;
+}
+
+static att_status select_part(att_tensors *file)
+{
+    int kept = 0;
+    for (int i = 0; i < file->count; i++) {
+        att_tensors_item item = file->items[i];
+        item.info.name = after_part(item.info.name, file->part);
+        if (item.info.name)
+            file->items[kept++] = item;
+    }
+    if (kept == 0)
+        return att_fail(
+            file->context, ATT_ERR_NOT_FOUND,
+            "%s: no tensor's name begins with \"%.200s.\"; after '#' expected the beginning of names in the "
+            "file, up to a dot, with all keys (\"state_dict.encoder\")",
+            file->path, file->part);
+    file->count = kept;
+    return ATT_OK;
+}
+
+/* --- wrappers ----------------------------------------------------------------------------------------------------- */
+
+static const char *const wrappers[] = {"module.", "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module."};
+enum { MODULE = 0, BEGINNING = 2, WRAPPERS = COUNT(wrappers) }; /* strip() removes the first ones from the beginning */
+
+/* Returns the length of the wrapper's name, with its dot, that `name` begins with, of wrappers first..end-1; 0: none.
+ */
+static size_t wrapper_at(const char *name, int first, int end)
+{
+    for (int i = first; i < end; i++)
+        if (has_prefix(name, wrappers[i]))
+            return strlen(wrappers[i]);
+    return 0;
+}
+
+/* Copies `name` to `out`, which is as long, without the names of wrappers inside it. "module" is one as the first or
+ * second part of a name: further inside, networks have parts of this name. Returns whether there were any. */
+static bool unwrap(const char *name, char *out)
+{
+    bool found = false;
+    size_t length;
+    for (; (length = wrapper_at(name, 0, BEGINNING)) > 0; name += length, out += length)
+        memcpy(out, name, length);
+    for (int parts = 0; *name; parts++) {
+        while ((length = wrapper_at(name, parts <= 1 ? MODULE : MODULE + 1, WRAPPERS)) > 0) {
+            name += length;
+            found = true;
+        }
+        length = strcspn(name, ".");
+        length += name[length] == '.';
+        memcpy(out, name, length);
+        name += length;
+        out += length;
+    }
+    *out = '\0';
+    return found;
+}
+
+static att_status remove_wrappers(att_tensors *file, int first, att_text *changes)
+{
+    bool any = false;
+    for (int i = first; i < file->count; i++) {
+        const size_t size = strlen(file->items[i].info.name) + 1;
+        char *name = att_arena_allocate(&file->arena, size);
+        if (!name)
+            return att_fail_memory(file->context, size, file->path);
+        if (unwrap(file->items[i].info.name, name)) {
+            file->items[i].info.name = name;
+            any = true;
+        }
+    }
+    if (any)
+        att_text_append(changes, " without the names of wrappers");
+    return ATT_OK;
 }
 
 /* --- blocks in chunks --------------------------------------------------------------------------------------------- */
@@ -253,10 +338,12 @@ static att_status join_chunks(att_tensors *file, int first, att_text *changes)
 att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes)
 {
     int counts[COUNT(training_only)] = {0};
+    if (file->part)
+        ATT_TRY(select_part(file));
+    ATT_TRY(remove_wrappers(file, first, changes));
     const int count = file->count;
-    bool contrastive = false;
-    strip(file, first, changes, &contrastive, counts);
-    remove_training_only(file, first, NULL, ANYWHERE | (contrastive ? CONTRASTIVE : 0), counts);
+    strip(file, first, changes, counts);
+    remove_training_only(file, first, NULL, ANYWHERE | (file->encoder ? CONTRASTIVE : 0), counts);
     ATT_TRY(file->count < count ? record_skipped(file, counts) : ATT_OK);
     return join_chunks(file, first, changes);
 }

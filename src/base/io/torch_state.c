@@ -284,6 +284,17 @@ static att_status add_item(collector *t, const att_pickle_tensor *tensor)
 
 static att_status collect(collector *t, att_pickle_ref ref, int depth);
 
+/* Whether tensors of this name, or below it, can be in the part that is opened. */
+static bool may_be_in_part(const collector *t)
+{
+    const char *part = t->file->part;
+    if (!part || t->name.failed)
+        return true;
+    const size_t length = strlen(part), shorter = t->name.length < length ? t->name.length : length;
+    const char after = t->name.length < length ? part[shorter] : t->name.data[shorter];
+    return memcmp(t->name.data, part, shorter) == 0 && (after == '.' || after == '\0');
+}
+
 static att_status collect_named(collector *t, att_pickle_text name, att_pickle_ref ref, int depth)
 {
     size_t length = t->name.length;
@@ -292,7 +303,7 @@ static att_status collect_named(collector *t, att_pickle_text name, att_pickle_r
     if (length > 0)
         att_text_append(&t->name, ".");
     att_text_append_bytes(&t->name, name.bytes, name.length);
-    att_status status = collect(t, ref, depth + 1);
+    att_status status = may_be_in_part(t) ? collect(t, ref, depth + 1) : ATT_OK;
     t->name.length = length;
     return status;
 }
@@ -412,15 +423,92 @@ static att_status name_average(collector *t, int first)
     return ATT_OK;
 }
 
+/* Adds the tensors of file->part. */
+static att_status collect_part(collector *t, att_pickle_ref root)
+{
+    att_text_append(&t->origin, "%s", t->file->part);
+    ATT_TRY(collect(t, root, 0));
+    return att_tensors_normalize_names(t->file, 0, &t->origin);
+}
+
+static bool is_optimizer(const collector *t, att_pickle_ref dict)
+{
+    att_pickle_ref found;
+    return att_pickle_find(t->pickle, dict, "state", &found) &&
+           att_pickle_find(t->pickle, dict, "param_groups", &found);
+}
+
+/* Appends the keys whose values are dictionaries with tensors, but for optimisers. Returns their number. */
+static int list_networks(collector *t, att_pickle_ref root, att_text *list)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, root);
+    const att_pickle_cell *cells = t->pickle->cells;
+    uint32_t cell = value->cells.first;
+    int count = 0;
+    if (value->kind != ATT_PICKLE_DICT)
+        return 0;
+    for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next) {
+        const att_pickle_value *key = att_pickle_at(t->pickle, cells[cell].value);
+        const att_pickle_ref held = cells[cells[cell].next].value;
+        char shown[ATT_PICKLE_SHOWN];
+        if (key->kind != ATT_PICKLE_TEXT || att_pickle_at(t->pickle, held)->kind != ATT_PICKLE_DICT ||
+            is_optimizer(t, held) || !holds_tensors(t, held, 0))
+            continue;
+        if (count < LISTED)
+            att_text_append(list, "%s%s", count ? ", " : "", att_pickle_show(key->text, shown));
+        count++;
+    }
+    return count;
+}
+
+/* Refuses a checkpoint with several dictionaries of tensors, none of which has a usual key. */
+static att_status check_single(collector *t, att_pickle_ref root)
+{
+    att_text list = {.context = t->file->context};
+    att_status status = ATT_OK;
+    if (list_networks(t, root, &list) > 1)
+        status = list.failed
+                     ? att_fail_memory(t->file->context, MOST_NAME, t->file->path)
+                     : att_fail(t->file->context, ATT_ERR_FORMAT,
+                                "%s: a file of several networks, or of parts of one: %s; choose with \"%s#NAME\"",
+                                t->file->path, list.data, t->file->path);
+    att_text_free(&list);
+    return status;
+}
+
+/* Names, as skipped, the other keys of `weight_keys` that hold tensors. */
+static att_status note_other_networks(collector *t, att_pickle_ref root, const char *taken)
+{
+    att_tensors *file = t->file;
+    att_text text = {.context = file->context};
+    att_pickle_ref found;
+    for (int i = 0; i < WEIGHT_KEYS; i++) {
+        const char *key = weight_keys[i];
+        if (key != taken && find_keys(t, root, &key, 1, &found))
+            att_text_append(&text, "%sthe network %s, which \"%s#%s\" reads", text.length ? ", " : "", key, file->path,
+                            key);
+    }
+    const char *copy = text.failed ? NULL : att_arena_string(&file->arena, text.data ? text.data : "");
+    if (copy)
+        file->skipped = copy;
+    att_text_free(&text);
+    return copy ? ATT_OK : att_fail_memory(file->context, MOST_NAME, file->path);
+}
+
 /* Adds the weights and, if present, their average. If there is only an average, adds it as the weights. If there is
  * neither, adds all tensors of the checkpoint. */
 static att_status collect_all(collector *t, att_pickle_ref root)
 {
     att_pickle_ref weights = root, average = root;
+    if (t->file->part)
+        return collect_part(t, root);
     const char *key = find_keys(t, root, weight_keys, WEIGHT_KEYS, &weights);
     const char *average_key = find_keys(t, root, average_keys, AVERAGE_KEYS, &average);
-    if (!key && !average_key)
+    if (!key && !average_key) {
+        ATT_TRY(check_single(t, root));
         return collect_weights(t, root, NULL);
+    }
+    ATT_TRY(note_other_networks(t, root, key));
     list_others(t, root, key, average_key);
     if (!key)
         return collect_weights(t, average, average_key);

@@ -28,6 +28,11 @@
     X(weiaicunzai_resnet)          \
     X(jeonsworld_vit)              \
     X(lucidrains_vit)              \
-    X(xternalz_resnet)
+    X(xternalz_resnet)             \
+    X(authors_dinov2_registers)    \
+    X(authors_dinov2_giant)        \
+    X(authors_dinov3)              \
+    X(authors_eva02)               \
+    X(authors_swin)
 
 #endif

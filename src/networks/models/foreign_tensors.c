@@ -6,7 +6,8 @@
 #include "networks/tasks/task.h"
 
 #define TORCHVISION "torchvision's names"
-#define COMPLETE ", which are read if all of them are there and no config.json lies beside the file"
+#define READ " are read if all of them are there and no config.json lies beside the file"
+#define COMPLETE ", which" READ
 #define TRANSFORMERS \
     "the transformers library's names, which are read with the library's config.json in the same folder"
 
@@ -15,6 +16,9 @@ static const struct foreign_name {
     const char *pattern, *of;
 } foreign_names[] = {
     /* Networks by tensors that no other network of timm has */
+    {"class_embed.*", "DETR or a relative (a detector of tokens)"},
+    {"*transformer.decoder.layers.*", "DETR or a relative (a detector of tokens)"},
+    {"*rpn.*", "a detector such as Faster R-CNN"},
     {"stages.*.attn.tau", "a Swin V2-CR of an older timm, which stored tau in place of logit_scale"},
     {"blocks_token_only.*", "CaiT (talking heads, class attention)"},
     {"pixel_pos", "TNT"},
@@ -49,6 +53,9 @@ static const struct foreign_name {
     {"Mixed_*", "Inception"},
     {"features.*.branch0.*", "Inception"},
     {"stem.conv4.linear.weight", "LeViT"},
+    {"stages.*.attn.qkv.linear.*", "LeViT"},
+    {"patch_embed.0.c.*", "LeViT under its authors' names"},
+    {"features.*.layer_scale", "ConvNeXt under torchvision's names"},
     {"stages.*.attn_block.*", "MaxViT"},
     {"stages.*.attn_grid.*", "MaxViT"},
     {"stages.*.blocks.*.conv3_1x1.*", "CoAtNet or a relative"},
@@ -95,9 +102,9 @@ static const struct foreign_name {
     {"stages.*.blocks.*.conv1.weight", "ResNetV2 (pre-activation blocks, as in BiT)"},
     {"stages.*.blocks.*.conv_dw.*", "ConvNeXt"},
     {"downsample_layers.*", "ConvNeXt under its authors' names; only timm's are read"},
-    {"storage_tokens", "DINOv3 under its authors' names; only timm's are read"},
-    {"register_tokens", "DINOv2 under its authors' names; only timm's are read"},
-    {"layers.0.downsample.*", "Swin under its authors' names; only timm's are read"},
+    {"storage_tokens", "DINOv3 under its authors' names" COMPLETE},
+    {"register_tokens", "DINOv2 under its authors' names" COMPLETE},
+    {"layers.0.downsample.*", "Swin under its authors' names, of which Swin V2's are not read, and others" READ},
     {"*.attn.inner_attn_ln.*", "EVA under its authors' names; only timm's are read"},
     {"*.mlp.ffn_ln.*", "EVA under its authors' names; only timm's are read"},
     {"*.attn.wq.*", "Sapiens2"},

@@ -4,6 +4,7 @@
 #include <attscope/nn.h>
 
 #include "base/core/error.h"
+#include "base/io/tensors.h"
 #include "networks/models/checkpoint.h"
 #include "networks/models/detected_modules.h"
 #include "networks/models/patches.h"
@@ -216,6 +217,14 @@ att_foreign att_vit_foreign(const att_context *context, const att_tensors *file)
     return att_token_foreign(context, file, &like);
 }
 
+/* The small ViT of MoCo v3 has heads of 32 channels, others of 64. Its files have the prefix base_encoder. */
+static void read_moco(const att_tensors *file, att_option_values *found)
+{
+    if (file->encoder && strcmp(file->encoder, "base_encoder.") == 0 &&
+        att_options_number(found, "embed_dim", 0) == 384)
+        att_options_set(found, "num_heads", 12);
+}
+
 att_status att_vit_recognise(att_context *context, const att_tensors *file, att_option_values *found)
 {
     att_detected_modules detected = {0};
@@ -223,6 +232,7 @@ att_status att_vit_recognise(att_context *context, const att_tensors *file, att_
     ATT_TRY(att_patches_read(context, file, "patch_embed.proj.weight", found));
     read_extra_layer(file, found);
     att_token_read_heads(file, found);
+    read_moco(file, found);
     read_attention(file, found);
     att_vit_read_relative(file, found);
     read_mlp(file, found);

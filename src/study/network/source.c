@@ -1,3 +1,5 @@
+#include <limits.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/core/error.h"
@@ -70,6 +72,28 @@ static att_status find(att_context *context, const char *what, char *path, size_
     return S_ISDIR(found.st_mode) ? find_in(context, what, path, size) : att_path_copy(context, what, path, size);
 }
 
+/* As find(), for "WHAT#PART", too: the part follows the path of the file. */
+static att_status find_part(att_context *context, const char *what, char *path, size_t size)
+{
+    char whole[PATH_MAX];
+    const size_t length = att_tensors_path_length(what);
+    if (!what[length])
+        return find(context, what, path, size);
+    if (length >= sizeof whole)
+        return att_fail(context, ATT_ERR_ARGUMENT, "the path before '#' has more than %zu bytes", sizeof whole - 1);
+    memcpy(whole, what, length);
+    whole[length] = '\0';
+    ATT_TRY(find(context, whole, path, size));
+    const size_t found = strlen(path);
+    if (!found)
+        return att_fail(context, ATT_ERR_NOT_FOUND, "%s: the network's name %s has no parts; name a file before '#'",
+                        what, whole);
+    if (strlen(what + length) >= size - found)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%s: the buffer for a path is too small", what);
+    strcpy(path + found, what + length);
+    return ATT_OK;
+}
+
 att_status att_network_find_file(att_context *context, const char *what, char *path, size_t size)
 {
     ATT_TRY(att_require(context, path, "the buffer for a path"));
@@ -77,7 +101,7 @@ att_status att_network_find_file(att_context *context, const char *what, char *p
         return att_fail(context, ATT_ERR_ARGUMENT, "the buffer for a path has 0 bytes");
     *path = '\0';
     ATT_TRY(att_require(context, what, "the file, folder or name of a network"));
-    att_status status = find(context, what, path, size);
+    att_status status = find_part(context, what, path, size);
     if (status != ATT_OK)
         *path = '\0';
     return status;

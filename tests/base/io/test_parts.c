@@ -1,0 +1,145 @@
+/* Parts of files of several networks, and names of wrappers. */
+#include "base/io/safetensors_file.h"
+#include "base/io/tensors.h"
+#include "base/io/torch_file.h"
+
+/* Appends key: {names[i]: <tensor>, ...}. A name is written into the dictionary `inner`, unless that is NULL. */
+static void put_network(bytes *object, const char *key, const char *inner, const char *const *names)
+{
+    text(object, key);
+    ops(object, "}");
+    if (inner) {
+        text(object, inner);
+        ops(object, "}");
+    }
+    for (; *names; names++) {
+        text(object, *names);
+        tensor(object, &plain);
+        ops(object, "s");
+    }
+    ops(object, inner ? "ss" : "s");
+}
+
+/* {"state_dict" or another key of the first network, the second one, an optimiser} */
+static void write_networks(scratch *self, const char *first, const char *second)
+{
+    static const char *const one[] = {"module.a", "module.b", NULL}, *const two[] = {"module.a", NULL},
+                             *const state[] = {"0", NULL};
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}");
+    put_network(object, first, NULL, one);
+    put_network(object, second, NULL, two);
+    text(object, "opt");
+    ops(object, "}");
+    put_network(object, "state", NULL, state);
+    text(object, "param_groups");
+    ops(object, "]ss");
+    write_old(self, object, &plain_storage, 1);
+    free(object);
+}
+
+static att_status open_part(const scratch *self, const char *part, att_tensors **file)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s#%s", self->path, part);
+    return att_tensors_open(self->context, path, file);
+}
+
+static void opens(const scratch *self, const char *part, int count, const char *origin)
+{
+    att_tensors *file = NULL;
+    CHECK(self->context, open_part(self, part, &file));
+    assert_int_equal(att_tensors_count(file), count);
+    assert_true(att_tensors_find(file, "a") >= 0);
+    assert_string_equal(att_tensors_path(file), self->path);
+    assert_string_equal(att_tensors_origin(file), origin);
+    att_tensors_close(&file);
+}
+
+SCRATCH_TEST(several_networks_are_listed_and_a_part_chooses)
+{
+    write_networks(self, "encoder", "target_encoder");
+    refused(self, ATT_ERR_FORMAT, "of several networks, or of parts of one: encoder, target_encoder; choose");
+    opens(self, "encoder", 2, "PyTorch's encoder without the prefix module.");
+    opens(self, "encoder.module", 2, "PyTorch's encoder.module");
+    opens(self, "target_encoder", 1, "PyTorch's target_encoder without the prefix module.");
+}
+
+SCRATCH_TEST(a_network_that_is_not_read_is_named)
+{
+    write_networks(self, "student", "teacher");
+    att_tensors *file = open_path(self, self->path);
+    assert_int_equal(att_tensors_count(file), 1); /* the teacher */
+    assert_non_null(strstr(att_tensors_skipped(file), "the network student, which \""));
+    att_tensors_close(&file);
+    opens(self, "student", 2, "PyTorch's student without the prefix module.");
+}
+
+SCRATCH_TEST(unknown_parts_are_refused)
+{
+    static const char *const parts[] = {"", "enc", "encoder.modul", "encoder.module.a", "encoder.", "encoder.c"};
+    write_networks(self, "encoder", "target_encoder");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        att_tensors *file = NULL;
+        assert_fails(self->context, open_part(self, parts[i], &file), ATT_ERR_NOT_FOUND,
+                     "no tensor's name begins with");
+        assert_null(file);
+    }
+}
+
+static const char shared[] =
+    "{\"student.a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+    "\"teacher.module.a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}";
+
+SCRATCH_TEST(parts_of_safetensors_are_read)
+{
+    write_file(self, shared, 8);
+    opens(self, "student", 1, "");
+    opens(self, "teacher", 1, "without the prefix module.");
+    opens(self, "teacher.module", 1, "");
+}
+
+SCRATCH_TEST(a_file_of_the_whole_name_has_precedence)
+{
+    char name[512];
+    write_file(self, shared, 8);
+    snprintf(name, sizeof name, "%s#student", self->path);
+    assert_int_equal(att_tensors_path_length(name), strlen(self->path));
+    assert_true(att_tensors_exist(name));
+    assert_int_equal(rename(self->path, name), 0);
+    assert_int_equal(att_tensors_path_length(name), strlen(name));
+    assert_true(att_tensors_exist(name));
+    att_tensors *file = open_path(self, name);
+    assert_int_equal(att_tensors_count(file), 2);
+    att_tensors_close(&file);
+    snprintf(name, sizeof name, "%s#other", self->path);
+    assert_false(att_tensors_exist(name));
+    assert_int_equal(att_tensors_path_length("a#b/c"), 5); /* a part has no slash */
+}
+
+/* Each name is that of the only tensor of a file. */
+SCRATCH_TEST(names_of_wrappers_are_removed)
+{
+    static const struct {
+        const char *in_file, *name, *origin;
+    } all[] = {
+        {"_fsdp_wrapped_module.w", "w", "without the names of wrappers"},
+        {"blocks.0._fsdp_wrapped_module._checkpoint_wrapped_module.attn.w", "blocks.0.attn.w",
+         "without the names of wrappers"},
+        {"module._orig_mod.layer1._orig_mod.w", "layer1.w",
+         "without the names of wrappers without the prefix module._orig_mod."},
+        {"model.module.w", "w", "without the names of wrappers without the prefix model."},
+        {"stages.0.cpe.module.w", "stages.0.cpe.module.w", ""}, /* a part of a network (iFormer) */
+        {"layer1.attention_module.w", "layer1.attention_module.w", ""},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char header[256];
+        snprintf(header, sizeof header, "{\"%s\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+                 all[i].in_file);
+        write_file(self, header, 4);
+        att_tensors *file = open_path(self, self->path);
+        assert_string_equal(att_tensors_at(file, 0).name, all[i].name);
+        assert_string_equal(att_tensors_origin(file), all[i].origin);
+        att_tensors_close(&file);
+    }
+}

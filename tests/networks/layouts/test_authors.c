@@ -1,0 +1,199 @@
+/* Files as the authors of networks publish them: names, options, and values of what is joined or divided. */
+#include "networks/models/checkpoints.h"
+
+enum { MOST_NAME = 128, WIDTH = 32 };
+
+/* How the authors' file differs from timm's names. Each pair replaces a part of a name; the last is {NULL}. */
+typedef struct authors {
+    const char *network, *pairs[16][2];
+    const char *others[4]; /* tensors [1] that have no counterpart; the last is NULL */
+    bool joins_bias;       /* q_bias and v_bias are parts of qkv.bias, [q, k, v] */
+    bool joins_class;      /* pos_embed has a row for the class token, which is added to it */
+} authors;
+
+typedef struct renamed {
+    char names[MOST][MOST_NAME];
+    tensors timm, file;
+} renamed;
+
+static void rename_tensor(const authors *a, const char *from, char to[MOST_NAME])
+{
+    snprintf(to, MOST_NAME, "%s", from);
+    for (int i = 0; a->pairs[i][0]; i++) {
+        char rest[MOST_NAME], *found = strstr(to, a->pairs[i][0]);
+        if (!found)
+            continue;
+        snprintf(rest, sizeof rest, "%s", found + strlen(a->pairs[i][0]));
+        snprintf(found, (size_t)(to + MOST_NAME - found), "%s%s", a->pairs[i][1], rest);
+        return;
+    }
+}
+
+static bool is_joined(const authors *a, const char *name)
+{
+    return a->joins_bias && (strstr(name, "attn.q_bias") || strstr(name, "attn.v_bias"));
+}
+
+/* Writes the file under the authors' names. */
+static void write_authors(const place *p, const authors *a, const att_model *model, renamed *r)
+{
+    r->timm = tensors_of(model);
+    r->file = (tensors){.count = 0};
+    for (int i = 0; i < r->timm.count; i++) {
+        att_shape shape = r->timm.items[i].shape;
+        char *name = r->names[i];
+        rename_tensor(a, r->timm.items[i].name, name);
+        if (a->joins_class && strcmp(name, "pos_embed") == 0)
+            shape.dims[1]++;
+        if (is_joined(a, name)) {
+            if (strstr(name, "v_bias"))
+                continue;
+            strcpy(strstr(name, "q_bias"), "qkv.bias");
+            shape.dims[0] *= 3;
+        }
+        add_tensor(&r->file, name, shape);
+    }
+    for (int i = 0; a->others[i]; i++)
+        add_tensor(&r->file, a->others[i], att_shape_of(1));
+    write_tensors(p, &r->file, NULL);
+}
+
+/* Element i of timm's tensor, computed from the authors' values. */
+static double expected(const authors *a, const char *timm, const char *name, uint32_t i)
+{
+    if (is_joined(a, timm))
+        return formula(name, i + (strstr(timm, "v_bias") ? 2 * WIDTH : 0));
+    if (a->joins_class && strcmp(timm, "pos_embed") == 0)
+        return formula(name, i + WIDTH);
+    return formula(name, i) + (a->joins_class && strcmp(timm, "cls_token") == 0 ? formula("pos_embed", i) : 0);
+}
+
+static void check_values(const authors *a, const renamed *r, const att_tensors *file)
+{
+    static float values[1 << 20];
+    char joined[MOST_NAME];
+    assert_int_equal(att_tensors_count(file), r->timm.count);
+    for (int i = 0; i < r->timm.count; i++) {
+        const char *timm = r->timm.items[i].name;
+        const int index = att_tensors_find(file, timm);
+        if (index < 0)
+            fail_msg("%s: there is no %s", a->network, timm);
+        snprintf(joined, sizeof joined, "%s", r->names[i]);
+        if (is_joined(a, joined)) /* v_bias */
+            strcpy(strstr(joined, "v_bias"), "qkv.bias");
+        const att_tensors_info info = att_tensors_at(file, index);
+        assert_true(att_shape_equal(info.shape, r->timm.items[i].shape));
+        assert_int_equal(att_tensors_read_f32(file, index, values, info.count), ATT_OK);
+        for (uint32_t e = 0; e < (uint32_t)info.count; e++) /* sums are of two floats: one rounding, 6e-8 */
+            if (!(fabs((double)values[e] - expected(a, timm, joined, e)) <= 1.2e-7))
+                fail_msg("%s: %s[%u] is %.9g, not %.9g", a->network, timm, e, (double)values[e],
+                         expected(a, timm, joined, e));
+    }
+}
+
+/* flags: options of the network; those that tensors do not show are given, the others must be found. */
+static void opens(const place *p, const authors *a, const att_option_values *options, const att_option_values *flags)
+{
+    static renamed r;
+    att_model *model = make(p, a->network, options);
+    att_tensors *file = NULL;
+    att_identity identity;
+    write_authors(p, a, model, &r);
+    CHECK(p->context, att_model_open_file(p->context, p->weights, &file));
+    check_values(a, &r, file);
+    CHECK(p->context, att_model_identify(p->context, file, p->weights, NULL, flags, &identity));
+    assert_string_equal(identity.name, a->network);
+    att_model *again = make(p, identity.name, &identity.options);
+    att_weights *weights;
+    CHECK(p->context, att_weights_create(att_model_graph(again), "cpu", &weights));
+    CHECK(p->context, att_model_load(again, file, weights));
+    att_weights_destroy(&weights);
+    att_model_destroy(&again);
+    att_model_destroy(&model);
+    att_tensors_close(&file);
+}
+
+/* Of a network of tokens without a classifier. The first network of each layout is the one that is found. */
+static void opens_tokens(const place *p, const authors *a)
+{
+    att_option_values options = small(), flags = att_options_none();
+    att_options_set(&options, "num_classes", 0);
+    att_options_set(&flags, "num_heads", 2);
+    att_options_set(&flags, "img_size", 32);
+    opens(p, a, &options, &flags);
+}
+
+PLACE_TEST(dinov2_with_registers_opens)
+{
+    static const authors dinov2 = {
+        .network = "vit_base_patch14_reg4_dinov2", .pairs = {{"reg_token", "register_tokens"}}, .joins_class = true};
+    opens_tokens(p, &dinov2);
+}
+
+PLACE_TEST(dinov2_giant_opens)
+{
+    static const authors giant = {.network = "vit_giant_patch14_dinov2",
+                                  .pairs = {{"mlp.fc1", "mlp.w12"}, {"mlp.fc2", "mlp.w3"}}};
+    opens_tokens(p, &giant);
+}
+
+PLACE_TEST(dinov3_opens)
+{
+    static const authors dinov3 = {
+        .network = "vit_base_patch16_dinov3_qkvb",
+        .pairs = {{"reg_token", "storage_tokens"}, {"gamma_1", "ls1.gamma"}, {"gamma_2", "ls2.gamma"}},
+        .others = {"rope_embed.periods", "blocks.0.attn.qkv.bias_mask"},
+        .joins_bias = true};
+    opens_tokens(p, &dinov3);
+}
+
+PLACE_TEST(eva02_opens)
+{
+    static const authors eva02 = {.network = "eva02_base_patch14_224",
+                                  .pairs = {{"attn.q_proj.bias", "attn.q_bias"},
+                                            {"attn.v_proj.bias", "attn.v_bias"},
+                                            {"attn.norm", "attn.inner_attn_ln"},
+                                            {"mlp.fc1_g", "mlp.w1"},
+                                            {"mlp.fc1_x", "mlp.w2"},
+                                            {"mlp.fc2", "mlp.w3"},
+                                            {"mlp.norm", "mlp.ffn_ln"}},
+                                  .others = {"rope.freqs_cos", "rope.freqs_sin", "blocks.1.attn.rope.freqs_cos"}};
+    opens_tokens(p, &eva02);
+}
+
+PLACE_TEST(swin_opens)
+{
+    static const authors swin = {
+        .network = "swin_tiny_patch4_window7_224",
+        .pairs = {{"layers.1.downsample", "layers.0.downsample"},
+                  {"layers.2.downsample", "layers.1.downsample"},
+                  {"layers.3.downsample", "layers.2.downsample"},
+                  {"head.fc", "head"}},
+        .others = {"layers.0.blocks.0.attn.relative_position_index", "layers.0.blocks.1.attn_mask"}};
+    att_option_values options = att_options_none();
+    att_options_set(&options, "embed_dim", 32);
+    att_options_set_text(&options, "depths", "1,1,1,1");
+    att_options_set_text(&options, "stage_heads", "1,2,4,8");
+    opens(p, &swin, &options, NULL);
+}
+
+/* The files of MoCo v3 have heads of 32 channels in the small network. */
+PLACE_TEST(the_small_vit_of_moco_v3_has_12_heads)
+{
+    static char names[MOST][MOST_NAME];
+    att_option_values options = small();
+    att_options_set(&options, "embed_dim", 384), att_options_set(&options, "num_classes", 0);
+    for (int moco = 0; moco < 2; moco++) {
+        att_model *model = make(p, "vit_small_patch16_224", &options);
+        tensors t = tensors_of(model);
+        att_identity identity;
+        for (int i = 0; i < t.count; i++) {
+            snprintf(names[i], sizeof names[i], "%s%s", moco ? "module.base_encoder." : "module.", t.items[i].name);
+            t.items[i].name = names[i];
+        }
+        write_tensors(p, &t, NULL);
+        CHECK(p->context, identify(p, "vit_small_patch16_224", NULL, &identity));
+        assert_int_equal(att_options_number(&identity.options, "num_heads", 0), moco ? 12 : 6);
+        att_model_destroy(&model);
+    }
+}
