@@ -35,8 +35,8 @@ struct att_tensors {
     const char *origin, *skipped;
     /* Sources, for people, of the network's identity and preprocessing in the metadata. NULL: the file itself. */
     const char *identity_from, *preprocess_from;
-    const char
-        *encoder; /* prefix of the encoder that is read, in a file with two: "base_encoder."; NULL: other files */
+    const char *encoder; /* of a file with two encoders, the prefix of the one that is read: "base_encoder."; NULL:
+                            other files */
     bool has_average;
     struct att_tensors **shards; /* [shard_count], the files that an index names; their items are in `items`, too */
     int shard_count;
