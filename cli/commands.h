@@ -14,6 +14,7 @@
     X(correlate)            \
     X(stack)                \
     X(predict)              \
+    X(embed)                \
     X(maps)                 \
     X(explain)              \
     X(coco_eval)            \

@@ -12,6 +12,7 @@
 #include <attscope/convert.h>
 #include <attscope/data.h>
 #include <attscope/drawing.h>
+#include <attscope/embed.h>
 #include <attscope/evaluate.h>
 #include <attscope/event.h>
 #include <attscope/explore.h>

@@ -163,6 +163,10 @@ ATT_API att_status att_network_set_passes(att_network *network, const att_pass_o
  *     these are the tokens before that norm;
  *   "stage1" .. "stage4" [h, w, C], the outputs of the stages of ResNet and Swin; of other networks those of the last
  *     four blocks, or of the blocks that the task chooses, without class token and registers, before any last norm;
+ *   "mean" [C], the mean of "tokens" over the tokens of the grid; of networks with a class token also "class" [C], this
+ *     token, and "both" [2 C], the class token and then the mean;
+ *   "blocks.3" [N, C], the output of block 3 of a network without stages, before any last norm; "blocks.3.mean",
+ *     "blocks.3.class" and "blocks.3.both" of it, as above;
  *   for each attention node ('*' and '?' allowed): "blocks.3.attn.map" [H, N, N], the attention weights of all queries;
  *     "blocks.3.attn.stats" [H, N, ATT_ATTENTION_STATS]; "blocks.3.attn.summary" [H, ATT_ATTENTION_SUMMARY] (ops.h).
  * Errors: ERR_NOT_FOUND if the network lacks one of the names: nothing changes, and the message lists the names that

@@ -69,6 +69,52 @@ static att_status ask_attention(output_request *w, const char *requested)
     return ATT_OK;
 }
 
+/* The tokens of a request, and what follows them in the name: those of the last block for "class", those of block 3 for
+ * "blocks.3.class" and "blocks.3". ATT_NONE: the network has no such tokens. */
+static att_value requested_tokens(const att_features *features, const char *requested, const char **part)
+{
+    int block, length = 0;
+    *part = requested;
+    if (sscanf(requested, "blocks.%d%n", &block, &length) != 1)
+        return features->tokens;
+    *part = requested[length] == '.' ? requested + length + 1 : requested + length;
+    return block >= 0 && block < features->block_count ? features->blocks[block] : ATT_NONE;
+}
+
+/* Mean of the tokens of the grid, without class token and registers. */
+static att_value grid_mean(output_request *w, const att_features *features, att_value tokens)
+{
+    return att_token_mean(w->graph, tokens, features->prefix);
+}
+
+static att_value first_token(output_request *w, att_value tokens)
+{
+    const att_value row = att_slice_tokens(w->graph, tokens, 0, 1);
+    return att_reshape(w->graph, row, att_shape_of(att_value_shape(w->graph, row).dims[1]));
+}
+
+/* If the name is a request for tokens, adds this output. */
+static att_status ask_tokens(output_request *w, const char *requested)
+{
+    const char *part;
+    const att_features *features = att_model_features(w->model);
+    const att_value tokens = requested_tokens(features, requested, &part);
+    const bool has_class = att_options_number(att_model_options(w->model), "class_token", 0) > 0;
+    const att_scope root = att_scope_root(w->graph), scope = att_scope_in(&root, "features");
+    if (tokens == ATT_NONE || att_value_shape(w->graph, tokens).rank != 2)
+        return ATT_OK; /* select_outputs() reports the available names */
+    att_scope_enter(&scope);
+    if (!*part)
+        add_output(w, requested, tokens);
+    else if (strcmp(part, "mean") == 0)
+        add_output(w, requested, grid_mean(w, features, tokens));
+    else if (strcmp(part, "class") == 0 && has_class)
+        add_output(w, requested, first_token(w, tokens));
+    else if (strcmp(part, "both") == 0 && has_class)
+        add_output(w, requested, att_concat(w->graph, first_token(w, tokens), grid_mean(w, features, tokens)));
+    return w->graph->status;
+}
+
 static att_status select_name(output_request *w, const char *name)
 {
     if (!att_list_grow(context_of(w), &w->names, w->count + 1, &w->room, sizeof *w->names))
@@ -91,6 +137,11 @@ static att_status fail_unknown(const output_request *w, const char *requested)
         if (attends)
             att_text_append(&has, "; for attention nodes such as %s: .map, .stats, .summary", node->scope);
     }
+    if (att_model_features(w->model)->block_count > 0)
+        att_text_append(&has,
+                        "; of tokens: mean, class and both (with a class token), blocks.0 to blocks.%d, "
+                        "blocks.0.mean and the like",
+                        att_model_features(w->model)->block_count - 1);
     att_status status = has.failed ? att_fail_memory(context_of(w), has.length, "a message")
                                    : att_fail(context_of(w), ATT_ERR_NOT_FOUND,
                                               "the network has no output \"%s\"; it has %s", requested, has.data);
@@ -102,6 +153,7 @@ static att_status select_outputs(output_request *w, const char *requested)
 {
     bool found = false;
     ATT_TRY(ask_attention(w, requested));
+    ATT_TRY(ask_tokens(w, requested));
     for (int i = 0; i < w->graph->outputs.count; i++) {
         if (!att_text_matches(requested, w->graph->outputs.items[i].name))
             continue;

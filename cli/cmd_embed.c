@@ -1,0 +1,248 @@
+/* attscope embed: features of images, and classification by nearest neighbours. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <attscope/embed.h>
+
+#include "evaluation.h"
+#include "progress.h"
+
+enum { MOST_KS = 8 };
+
+typedef struct settings {
+    cli_evaluation on;
+    cli_output output;
+    const char *of, *file, *train_data;
+    int ks[MOST_KS], k_count;
+} settings;
+
+static const att_flag feature_options[] = {
+    {"of", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "features",
+     .help = "the features: features, the input of the classifier; tokens, all tokens of the last block; of networks "
+             "with tokens mean, over the patches, class, the class token, and both; blocks.3, blocks.3.mean, "
+             "blocks.3.class and blocks.3.both, of block 3; stage1 to stage4, maps",
+     ATT_FLAG_AT(settings, of)},
+    {"output", .letter = 'o', .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "write the features, labels and names of the images to FILE, .npz or .safetensors",
+     ATT_FLAG_AT(settings, file)},
+    {"knn", .kind = ATT_FLAG_INTS, .value = "K...", .most = MOST_KS,
+     .help = "classify the images by their K nearest neighbours among the training images, as DINO's evaluation does: "
+             "10 20",
+     ATT_FLAG_AT(settings, ks), .count_offset = offsetof(settings, k_count), .low = 1, .high = 1e6},
+    {"train-data", .kind = ATT_FLAG_TEXT, .value = "DATA",
+     .help = "of --knn: the data set whose split train has the training images (default: DATA)",
+     ATT_FLAG_AT(settings, train_data)},
+};
+static const att_flag_group feature_group = {"Features", .rows = feature_options,
+                                             .row_count = sizeof feature_options / sizeof *feature_options};
+
+static const att_flag_use uses[] = {
+    {&feature_group, 0},
+    {&cli_group_evaluation_data, offsetof(settings, on.data)},
+    {&att_recipe_network_group, offsetof(settings, on.network)},
+    {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
+    {&att_recipe_engine_group, offsetof(settings, on.engine)},
+    {&cli_group_output, offsetof(settings, output)},
+};
+
+typedef struct job {
+    cli_app *cli;
+    const settings *settings;
+    cli_loaded loaded;
+    att_dataset *dataset, *train_dataset;
+    att_embedding found, train;
+    att_neighbours_result neighbours[MOST_KS];
+} job;
+
+/* --- nearest neighbours ------------------------------------------------------------------------------------------- */
+
+static int open_train(job *j)
+{
+    cli_evaluation on = j->settings->on;
+    on.data.split = "train";
+    on.unlabelled = false;
+    if (j->settings->train_data)
+        on.data.data_dir = j->settings->train_data;
+    int code = cli_evaluation_open(j->cli, &on, &j->loaded, &j->train_dataset);
+    if (code != CLI_OK)
+        return code;
+    if (strcmp(on.data.data_dir, j->settings->on.data.data_dir) == 0 &&
+        strcmp(att_dataset_split(j->dataset), att_dataset_split(j->train_dataset)) == 0)
+        return cli_usage(
+            "--knn: the training images and the images to classify would be the same images of %s: give "
+            "the training images as --train-data DATA, or another --split",
+            on.data.data_dir);
+    const int classes = att_dataset_class_count(j->dataset);
+    bool same = classes == att_dataset_class_count(j->train_dataset);
+    for (int c = 0; c < classes && same; c++)
+        same = strcmp(att_dataset_class_name(j->dataset, c), att_dataset_class_name(j->train_dataset, c)) == 0;
+    return same ? CLI_OK
+                : cli_failure(
+                      "--knn: the training images and the images to classify have different classes (%d and "
+                      "%d): give both the same class folders, or --class-map FILE",
+                      att_dataset_class_count(j->train_dataset), classes);
+}
+
+/* Classes of the images; NULL if memory is exhausted. The caller frees them. */
+static int32_t *labels_of(const att_dataset *dataset, const att_embedding *embedding)
+{
+    int32_t *labels = malloc((size_t)embedding->count * sizeof *labels);
+    for (int64_t i = 0; labels && i < embedding->count; i++)
+        labels[i] = att_dataset_label(dataset, embedding->indices[i]);
+    return labels;
+}
+
+static int classify(job *j)
+{
+    const settings *s = j->settings;
+    int32_t *train = labels_of(j->train_dataset, &j->train), *tested = labels_of(j->dataset, &j->found);
+    int code = train && tested ? CLI_OK : cli_failure("out of memory for the classes of images");
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_embedding_neighbours(j->cli->context, &j->train, train, &j->found, tested, s->ks,
+                                                          s->k_count, j->neighbours));
+    free(train);
+    free(tested);
+    return code;
+}
+
+/* --- result ------------------------------------------------------------------------------------------------------- */
+
+static void write_result(att_json_writer *writer, const void *from)
+{
+    const job *j = from;
+    const settings *s = j->settings;
+    att_json_put_string(writer, "model", j->loaded.identity->name);
+    att_json_put_string(writer, "checkpoint", s->on.data.checkpoint);
+    att_json_put_string(writer, "data", s->on.data.data_dir);
+    att_json_put_string(writer, "split", att_dataset_split(j->dataset));
+    att_json_put_string(writer, "of", s->of);
+    att_json_put_string(writer, "output", s->file);
+    att_json_put_integer(writer, "count", j->found.count);
+    att_json_put_array(writer, "shape");
+    for (int i = 0; i < j->found.shape.rank; i++)
+        att_json_integer(writer, j->found.shape.dims[i]);
+    att_json_end_array(writer);
+    att_json_put_number(writer, "images_per_second", j->found.images_per_second);
+    att_json_put_number(writer, "wait_share", j->found.wait_share);
+    if (s->k_count == 0)
+        return;
+    att_json_put_integer(writer, "train_count", j->train.count);
+    att_json_put_array(writer, "knn");
+    for (int k = 0; k < s->k_count; k++) {
+        att_json_begin_object(writer);
+        att_json_put_integer(writer, "k", s->ks[k]);
+        att_json_put_number(writer, "top1", j->neighbours[k].top1);
+        att_json_put_number(writer, "top5", j->neighbours[k].top5);
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+}
+
+static void print_result(const job *j)
+{
+    const settings *s = j->settings;
+    cli_print("%s", s->of);
+    for (int i = 0; i < j->found.shape.rank; i++)
+        cli_print("%s%lld", i == 0 ? " [" : ", ", (long long)j->found.shape.dims[i]);
+    cli_print("]   %lld image%s%s%s\n", (long long)j->found.count, cli_plural(j->found.count), s->file ? "   " : "",
+              s->file ? s->file : "");
+    for (int k = 0; k < s->k_count; k++)
+        cli_print("k = %-4d top-1 %6.2f %%   top-5 %6.2f %%\n", s->ks[k], j->neighbours[k].top1, j->neighbours[k].top5);
+}
+
+/* --- command ------------------------------------------------------------------------------------------------------ */
+
+static int embed(job *j, const att_dataset *dataset, att_embedding *embedding)
+{
+    const cli_evaluation_data *d = &j->settings->on.data;
+    cli_progress progress = cli_progress_to(j->cli, 1, 1);
+    const att_embed_options options = {.output = j->settings->of,
+                                       .batch_size = d->batch_size,
+                                       .workers = d->workers,
+                                       .skip_corrupt = d->skip_corrupt,
+                                       .progress = cli_progress_show,
+                                       .progress_user = &progress};
+    const int code = cli_check(j->cli, att_network_embed(j->loaded.network, dataset, &options, embedding));
+    cli_bar_clear(j->cli);
+    if (code == CLI_OK)
+        cli_note(j->cli, "%.1f images/s, %.0f %% of the time waiting for data", embedding->images_per_second,
+                 100 * embedding->wait_share);
+    return code;
+}
+
+static int check(const settings *s, char path[CLI_PATH])
+{
+    if (s->on.data.checkpoint || s->on.data.data_dir)
+        return cli_usage("embed takes the checkpoint and the data as operands: attscope embed CHECKPOINT DATA");
+    if (!s->file && s->k_count == 0)
+        return cli_usage("embed needs --output FILE, --knn K or both; see attscope embed --help");
+    if (s->train_data && s->k_count == 0)
+        return cli_usage("--train-data has no effect without --knn");
+    const char *ending = s->file ? strrchr(s->file, '.') : ".npz";
+    if (!ending || (strcmp(ending, ".npz") != 0 && strcmp(ending, ".safetensors") != 0))
+        return cli_usage("--output %s: expected a name that ends in .npz or .safetensors", s->file);
+    const cli_named_output outputs[] = {{"--json", s->output.json, false},
+                                        {"--output", s->file ? cli_file_target(s->file, path) : NULL, false}};
+    return cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
+}
+
+static int run_all(job *j)
+{
+    const settings *s = j->settings;
+    int code = cli_evaluation_load(j->cli, &s->on, &j->loaded);
+    if (code == CLI_OK)
+        code = cli_evaluation_open(j->cli, &s->on, &j->loaded, &j->dataset);
+    if (code == CLI_OK && s->k_count > 0)
+        code = open_train(j);
+    if (code == CLI_OK)
+        code = embed(j, j->dataset, &j->found);
+    if (code == CLI_OK && s->file)
+        code = cli_check(j->cli, att_embedding_write(j->cli->context, &j->found, j->dataset, s->file));
+    if (code == CLI_OK && s->k_count > 0)
+        code = embed(j, j->train_dataset, &j->train);
+    if (code == CLI_OK && s->k_count > 0)
+        code = classify(j);
+    if (code == CLI_OK && cli_prints(s->output.json))
+        print_result(j);
+    return code == CLI_OK ? cli_json_save(j->cli, s->output.json, write_result, j) : code;
+}
+
+static int run(cli_app *cli, void *user, const char *const *operands, int count)
+{
+    settings *s = user;
+    job j = {.cli = cli, .settings = s};
+    char path[CLI_PATH];
+    (void)count;
+    int code = check(s, path);
+    s->on.data.checkpoint = operands[0];
+    s->on.data.data_dir = operands[1];
+    s->on.unlabelled = s->k_count == 0;
+    if (code == CLI_OK)
+        code = cli_engine_open(cli, &s->on.engine);
+    if (code == CLI_OK)
+        code = run_all(&j);
+    if (cli->context) {
+        att_embedding_free(cli->context, &j.found);
+        att_embedding_free(cli->context, &j.train);
+    }
+    att_dataset_close(&j.dataset);
+    att_dataset_close(&j.train_dataset);
+    cli_unload(&j.loaded);
+    return code;
+}
+
+const cli_command cli_command_embed = {
+    .name = "embed",
+    .summary = "writes features of images, and classifies by nearest neighbours",
+    .operands = "CHECKPOINT DATA",
+    .least_operands = 2,
+    .most_operands = 2,
+    .about = CLI_CHECKPOINT_HELP "\n\n" CLI_DATA_HELP,
+    .example =
+        "  attscope embed deit_tiny_patch16_224.safetensors photographs -o features.npz\n"
+        "  attscope embed deit_tiny_patch16_224.safetensors cifar10 --knn 10 20",
+    .uses = uses,
+    .use_count = sizeof uses / sizeof *uses,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,92 @@
+#!/bin/bash
+# Features of images: which tokens they are, their files, and nearest neighbours as an independent computation finds
+# them in these files.
+. "$(dirname "$0")/lib.sh"
+needs python3
+idx data
+
+vit='--model vit_tiny_patch16_224 --img-size 8 --patch-size 4 --in-chans 1 --num-classes 4 --embed-dim 16 --depth 2'
+# shellcheck disable=SC2086
+run 0 train data $vit --num-heads 2 --reg-tokens 2 $recipe --epochs 1 --output out --experiment vit
+net=out/vit/last.safetensors
+
+for of in features tokens mean class both blocks.1 blocks.1.mean blocks.0.both; do
+    run 0 embed "$net" data --of "$of" -o "$of.safetensors"
+    err_has 'images/s'
+done
+out_has "blocks.0.both [32]"
+run 0 embed "$net" data --split train -o train.safetensors
+run 0 embed "$net" data --knn 3 10 --json knn.json
+run 0 embed "$net" data -o features.npz
+
+python3 - <<'END' || fail 'the features, or their neighbours, are not those of an independent computation'
+import json, math, struct, zipfile
+
+def read(path):
+    data = open(path, "rb").read()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    def values(name, letter, size):
+        begin, end = header[name]["data_offsets"]
+        return struct.unpack(f"<{(end - begin) // size}{letter}", data[8 + length + begin:8 + length + end])
+    flat, shape = values("features", "f", 4), header["features"]["shape"]
+    each = math.prod(shape[1:])
+    rows = [flat[i * each:(i + 1) * each] for i in range(shape[0])]
+    return rows, values("labels", "q", 8), {key: json.loads(text) for key, text in header["__metadata__"].items()}
+
+def close(a, b): # largest difference measured: 0 for slices, 2.4e-7 for means
+    assert len(a) == len(b)
+    assert all(abs(x - y) < 1e-5 for row, other in zip(a, b) for x, y in zip(row, other, strict=True))
+
+CHANNELS, PREFIX = 16, 3
+def first(row): return row[:CHANNELS]
+def mean(row):
+    patches = [row[i:i + CHANNELS] for i in range(PREFIX * CHANNELS, len(row), CHANNELS)]
+    return [sum(column) / len(patches) for column in zip(*patches, strict=True)]
+
+tokens, last = read("tokens.safetensors")[0], read("blocks.1.safetensors")[0]
+close(read("class.safetensors")[0], [first(row) for row in tokens])
+close(read("mean.safetensors")[0], [mean(row) for row in tokens])
+close(read("both.safetensors")[0], [list(first(row)) + mean(row) for row in tokens])
+close(read("blocks.1.mean.safetensors")[0], [mean(row) for row in last])
+close(tokens, last) # the last norm is applied to the class token only, for "features"
+
+def unit(row):
+    length = math.sqrt(sum(x * x for x in row))
+    return [x / length for x in row]
+
+train, train_labels, _ = read("train.safetensors")
+tested, labels, texts = read("features.safetensors")
+assert len(texts["names"]) == len(tested) and len(texts["classes"]) == 4
+train = [unit(row) for row in train]
+for answer in json.load(open("knn.json"))["knn"]:
+    right = 0
+    for row, label in zip(map(unit, tested), labels):
+        near = sorted(((sum(map(float.__mul__, row, other)), -j) for j, other in enumerate(train)), reverse=True)
+        votes = {}
+        for similarity, j in near[:answer["k"]]:
+            votes[train_labels[-j]] = votes.get(train_labels[-j], 0) + math.exp(similarity / 0.07)
+        right += max(votes, key=lambda c: (votes[c], -c)) == label
+    assert abs(answer["top1"] - 100 * right / len(tested)) < 1e-9, (answer, right)
+
+with zipfile.ZipFile("features.npz") as archive:
+    assert archive.testzip() is None
+    assert archive.namelist() == ["features.npy", "labels.npy", "names.npy", "classes.npy"]
+    flat = [x for row in tested for x in row]
+    assert archive.read("features.npy").endswith(struct.pack(f"<{len(flat)}f", *flat))
+    assert archive.read("labels.npy").endswith(struct.pack(f"<{len(labels)}q", *labels))
+END
+
+# Refusals come before the work and leave no file.
+usage 'embed needs --output FILE, --knn K or both; see attscope embed --help' embed "$net" data
+usage '--output x.csv: expected a name that ends in .npz or .safetensors' embed "$net" data -o x.csv
+usage '--train-data has no effect without --knn' embed "$net" data -o x.npz --train-data data
+usage 'embed takes the checkpoint and the data as operands: attscope embed CHECKPOINT DATA' \
+    embed "$net" data -o x.npz --checkpoint "$net"
+run 1 embed "$net" data --of blocks.2.mean -o x.npz
+err_has 'the network has no output "blocks.2.mean"'
+err_has 'blocks.0 to blocks.1'
+run 2 embed "$net" data --split train --knn 3
+err_has 'would be the same images of data'
+[ ! -e x.npz ] || fail 'a refused command left a file'
+finish
