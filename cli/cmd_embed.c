@@ -131,8 +131,8 @@ static void write_result(att_json_writer *writer, const void *from)
     for (int k = 0; k < s->k_count; k++) {
         att_json_begin_object(writer);
         att_json_put_integer(writer, "k", s->ks[k]);
-        att_json_put_number(writer, "top1", j->neighbours[k].top1);
-        att_json_put_number(writer, "top5", j->neighbours[k].top5);
+        att_json_put_number(writer, "accuracy", j->neighbours[k].top1);
+        att_json_put_number(writer, "accuracy_first5", j->neighbours[k].top5);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include <attscope/embed.h>
-#include <attscope/lab/json.h>
 #include <attscope/safetensors.h>
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "base/io/json.h"
 #include "base/io/npz.h"
 #include "data/transform.h"
 #include "networks/models/family.h"
