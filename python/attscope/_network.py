@@ -456,7 +456,8 @@ class Network:
         names: one name or several: "logits", "features" [channels], "tokens" [tokens, channels], "stage1" to "stage4"
         [height, width, channels] (stages of ResNet and Swin, of other networks the last four blocks); of networks with
         tokens "mean" [channels] over the patches, "class" and "both" [2 channels], "blocks.3" [tokens, channels],
-        "blocks.3.mean" and so on; and for attention layers "blocks.3.attn.map" [heads, queries, keys]; '*' and '?' are allowed in names of layers.
+        "blocks.3.mean" and so on; and for attention layers "blocks.3.attn.map" [heads, queries, keys]; '*' and '?' are
+        allowed in names of layers.
         images, batch_size: as in `predict()`.
         """
         singles = _inputs.split(images)
