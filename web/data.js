@@ -360,7 +360,7 @@ function rowsOf(factsOfRun, prefix = "") {
   return keys.map((key) => [prefix + key, all.map((facts) => facts[key])]);
 }
 /* Whether the values of a row differ. A training run that lacks a setting used its default, which counts as a different
-   value. A run without a training run is ignored if it lacks the setting. */
+   value. A run that trained nothing is ignored if it lacks the setting. */
 function differs([, values]) {
   const kept = values.filter((v, i) => v !== undefined || runs[i].begin);
   return values.some((v) => v !== undefined) && new Set(kept.map((v) => String(v ?? ""))).size > 1;

@@ -16,7 +16,7 @@ def prepare():
     checkpoint = "output/train/first"
     return {
         "measure-a-checkpoint": {"checkpoint": checkpoint, "images": "data", "photo": "data/validation/ant/000.png"},
-        "compare-two-training runs": {
+        "compare-two-trainings": {
             "data": "data",
             "network": {**TINY, "batch_size": 16, "threads": 2},
             "epochs": 2,

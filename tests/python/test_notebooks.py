@@ -67,7 +67,7 @@ class Notebooks(Case):
                     pages[name] = shown._repr_html_()
             pages[name] = pages.get(name, "") + printed.getvalue()
         self.assertIn("<iframe srcdoc=", pages["measure-a-checkpoint"])
-        self.assertIn("Context Broadcasting", pages["compare-two-training runs"])
+        self.assertIn("Context Broadcasting", pages["compare-two-trainings"])
         self.assertRegex(pages["follow-a-figure"], r"trained    spread of the heads within a layer: 0\.\d+")
 
 

@@ -354,15 +354,15 @@ static update train(const training *how, observing seen)
 /* Widening convolutions that absorbed gate, sum and ReLU, and others that are followed by a norm only. */
 TEST(observing_changes_no_bit_of_a_training)
 {
-    static const training training runs[] = {{"resnet164", "none", ATT_FULL},
+    static const training trainings[] = {{"resnet164", "none", ATT_FULL},
                                              {"resnet164", "se:ratio=4", ATT_FULL},
                                              {"resnet164", "step:adaptor=iebn,input=x_t1", ATT_MIXED},
                                              {"preresnet164", "step", ATT_MIXED},
                                              {"resnet20", "eca", ATT_FULL}};
-    for (size_t i = 0; i < sizeof training runs / sizeof *training runs; i++) {
-        update alone = train(&training runs[i], ALONE);
+    for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
+        update alone = train(&trainings[i], ALONE);
         for (observing seen = MEASURED; seen <= PROBED; seen++) {
-            update observed = train(&training runs[i], seen);
+            update observed = train(&trainings[i], seen);
             assert_string_equal(observed.fingerprint, alone.fingerprint);
             assert_int_equal(observed.count, alone.count);
             assert_memory_equal(observed.gradients, alone.gradients, (size_t)alone.count * sizeof *alone.gradients);
