@@ -1,0 +1,109 @@
+/* Nearest neighbours (attscope/embed.h) beside a direct computation in f64: sorted similarities, votes, order of
+ * classes. */
+#include <math.h>
+
+#include <attscope/embed.h>
+
+#include "context.h"
+#include "formula.h"
+
+enum { TRAIN = 90, TESTED = 600, CHANNELS = 19, CLASSES = 8, KS = 4 };
+
+SHARED_CONTEXT(threads, 3)
+
+static const int ks[KS] = {1, 7, 30, 2 * TRAIN};
+static float train_values[TRAIN * CHANNELS], tested_values[TESTED * CHANNELS];
+static int32_t train_labels[TRAIN], labels[TESTED];
+
+/* Features around a centre of each class, which overlap. */
+static void fill(const char *key, float *values, int32_t *classes, int count)
+{
+    for (int i = 0; i < count; i++) {
+        classes[i] = i % CLASSES;
+        for (int c = 0; c < CHANNELS; c++)
+            values[i * CHANNELS + c] = (float)(0.4 * formula("centre", (uint32_t)(classes[i] * CHANNELS + c)) +
+                                               formula(key, (uint32_t)(i * CHANNELS + c)));
+    }
+}
+
+static att_embedding features(float *values, int count)
+{
+    return (att_embedding){.count = count, .shape = {.rank = 1, .dims = {CHANNELS}}, .values = values};
+}
+
+static double similarity(const float *a, const float *b)
+{
+    double ab = 0, aa = 0, bb = 0;
+    for (int c = 0; c < CHANNELS; c++) {
+        ab += (double)a[c] * b[c];
+        aa += (double)a[c] * a[c];
+        bb += (double)b[c] * b[c];
+    }
+    return ab / sqrt(aa * bb);
+}
+
+/* Number of training images that are nearer than image j. */
+static int nearer(const double *similarities, int j)
+{
+    int count = 0;
+    for (int other = 0; other < TRAIN; other++)
+        count += similarities[other] > similarities[j];
+    return count;
+}
+
+/* Number of classes with more votes of the k nearest than the class of image i; CLASSES: it has none. */
+static int rank_of(int i, int k)
+{
+    double similarities[TRAIN], votes[CLASSES] = {0};
+    int rank = 0;
+    for (int j = 0; j < TRAIN; j++)
+        similarities[j] = similarity(tested_values + (ptrdiff_t)i * CHANNELS, train_values + (ptrdiff_t)j * CHANNELS);
+    for (int j = 0; j < TRAIN; j++)
+        if (nearer(similarities, j) < k)
+            votes[train_labels[j]] += exp(similarities[j] / 0.07);
+    for (int c = 0; c < CLASSES; c++)
+        rank += votes[c] > votes[labels[i]];
+    return votes[labels[i]] > 0 ? rank : CLASSES;
+}
+
+TEST(votes_are_weighted_by_similarity)
+{
+    fill("train", train_values, train_labels, TRAIN);
+    fill("tested", tested_values, labels, TESTED);
+    const att_embedding train = features(train_values, TRAIN), tested = features(tested_values, TESTED);
+    att_neighbours_result results[KS];
+    must(att_embedding_neighbours(context, &train, train_labels, &tested, labels, ks, KS, results));
+    for (int k = 0; k < KS; k++) {
+        int first = 0, five = 0;
+        for (int i = 0; i < TESTED; i++) {
+            const int rank = rank_of(i, ks[k]);
+            first += rank == 0;
+            five += rank < 5;
+        }
+        assert_true(first > TESTED / 4 && first < TESTED); /* better than chance, and not all */
+        assert_int_equal(results[k].count, TESTED);
+        assert_true(results[k].top1 == 100.0 * first / TESTED);
+        assert_true(results[k].top5 == 100.0 * five / TESTED);
+    }
+}
+
+TEST(what_cannot_be_compared_is_refused)
+{
+    fill("train", train_values, train_labels, TRAIN);
+    att_embedding train = features(train_values, TRAIN), other = train;
+    att_neighbours_result result;
+    const int none = 0, one = 1;
+    assert_int_equal(att_embedding_neighbours(context, &train, train_labels, &train, train_labels, &none, 1, &result),
+                     ATT_ERR_ARGUMENT);
+    other.shape.dims[0] = CHANNELS - 1;
+    assert_int_equal(att_embedding_neighbours(context, &train, train_labels, &other, train_labels, &one, 1, &result),
+                     ATT_ERR_ARGUMENT);
+    memset(train_values + 5 * CHANNELS, 0, CHANNELS * sizeof(float));
+    int64_t indices[TRAIN];
+    for (int i = 0; i < TRAIN; i++)
+        indices[i] = 100 + i;
+    train.indices = indices;
+    assert_int_equal(att_embedding_neighbours(context, &train, train_labels, &train, train_labels, &one, 1, &result),
+                     ATT_ERR_NONFINITE);
+    assert_non_null(strstr(att_context_message(context), "image 105 "));
+}
