@@ -355,10 +355,10 @@ static update train(const training *how, observing seen)
 TEST(observing_changes_no_bit_of_a_training)
 {
     static const training trainings[] = {{"resnet164", "none", ATT_FULL},
-                                             {"resnet164", "se:ratio=4", ATT_FULL},
-                                             {"resnet164", "step:adaptor=iebn,input=x_t1", ATT_MIXED},
-                                             {"preresnet164", "step", ATT_MIXED},
-                                             {"resnet20", "eca", ATT_FULL}};
+                                         {"resnet164", "se:ratio=4", ATT_FULL},
+                                         {"resnet164", "step:adaptor=iebn,input=x_t1", ATT_MIXED},
+                                         {"preresnet164", "step", ATT_MIXED},
+                                         {"resnet20", "eca", ATT_FULL}};
     for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
         update alone = train(&trainings[i], ALONE);
         for (observing seen = MEASURED; seen <= PROBED; seen++) {
