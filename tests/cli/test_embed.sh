@@ -60,14 +60,19 @@ tested, labels, texts = read("features.safetensors")
 assert len(texts["names"]) == len(tested) and len(texts["classes"]) == 4
 train = [unit(row) for row in train]
 for answer in json.load(open("knn.json"))["knn"]:
-    right = 0
+    right = open_cases = 0
     for row, label in zip(map(unit, tested), labels):
         near = sorted(((sum(map(float.__mul__, row, other)), -j) for j, other in enumerate(train)), reverse=True)
         votes = {}
         for similarity, j in near[:answer["k"]]:
             votes[train_labels[-j]] = votes.get(train_labels[-j], 0) + math.exp(similarity / 0.07)
+        best = sorted(votes.values())
+        # Similarities in f32 may decide otherwise where two are equal but for rounding, of some 1e-7: in 11 and 19 of
+        # the 32 images. network/test_neighbours compares exactly, with features that differ more.
+        last, next_one = near[answer["k"] - 1][0], near[answer["k"]][0]
+        open_cases += last - next_one < 1e-6 or (len(best) > 1 and best[-1] < best[-2] * (1 + 1e-4))
         right += max(votes, key=lambda c: (votes[c], -c)) == label
-    assert abs(answer["accuracy"] - 100 * right / len(tested)) < 1e-9, (answer, right)
+    assert abs(answer["accuracy"] * len(tested) / 100 - right) <= open_cases, (answer, right, open_cases)
 
 with zipfile.ZipFile("features.npz") as archive:
     assert archive.testzip() is None
