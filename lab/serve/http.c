@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "base/core/clock.h"
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "base/core/threads.h"
 
 enum { POLL_MS = 250, WATCH_MS = 1000, STREAM_BLOCK = 8 << 10, LARGE = 1 << 20 };
 
@@ -525,9 +525,8 @@ static att_status open_http(att_http *http, int socket)
         return att_fail(http->context, ATT_ERR_IO, "the server has no pipe: %s", strerror(errno));
     }
     /* Signals go to the caller's threads. SIGPIPE: a client that has gone must not end the process. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    att_signals_hold(&before);
     http->watched = pthread_create(&http->watch, NULL, watch, http) == 0;
     http->daemon = http->watched ? start_daemon(http, socket) : NULL;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

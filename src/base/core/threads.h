@@ -23,7 +23,7 @@ ATT_FOR_LAB att_status att_thread_start(att_context *context, pthread_t *thread,
 
 /* Lets signals wait, or go to other threads, until pthread_sigmask(SIG_SETMASK, before, NULL). Faults of the thread
  * itself (SIGSEGV and its like) do not wait. */
-void att_signals_hold(sigset_t *before);
+ATT_FOR_LAB void att_signals_hold(sigset_t *before);
 
 /* A barrier for `count` threads. A waiting thread spins briefly, then yields the processor. */
 typedef struct att_barrier {

@@ -4,8 +4,8 @@
  * (pickle_globals.c), which says how objects of that name are handled:
  *   - Names that build tensors and containers are interpreted here.
  *   - Objects of classes that only describe a training run (argparse.Namespace, numpy scalars), and objects of classes
- * that are not in the list, become OPAQUE values. An OPAQUE value stores the class and its arguments without using
- * them.
+ *     that are not in the list, become OPAQUE values. An OPAQUE value stores the class and its arguments without using
+ *     them.
  *   - Calling a function that is not in the list fails.
  *   - Names of modules that can affect the machine (os, builtins, subprocess) fail even if they are not called.
  *

@@ -97,6 +97,8 @@ SCRATCH_TEST(parts_of_safetensors_are_read)
     opens(self, "student", 1, "");
     opens(self, "teacher", 1, "without the prefix module.");
     opens(self, "teacher.module", 1, "");
+    att_tensors *file = NULL;
+    assert_fails(self->context, open_part(self, "stud", &file), ATT_ERR_NOT_FOUND, "no tensor's name begins with");
 }
 
 SCRATCH_TEST(a_file_of_the_whole_name_has_precedence)
