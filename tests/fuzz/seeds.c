@@ -303,10 +303,10 @@ static void put_option(const att_flag *flag, FILE *dictionary, FILE *seed)
 static void put_options(int number, const att_flags *flags, FILE *dictionary)
 {
     FILE *seed = NULL;
-    const char *title = "";
+    const att_flag_group *group = NULL;
     for (int i = 0; i < att_flags_count(flags); i++) {
         att_flag_place place = att_flags_at(flags, i);
-        if (!seed || strcmp(title, place.title) != 0) {
+        if (!seed || group != place.group) {
             char name[48];
             if (seed)
                 fclose(seed);
@@ -314,7 +314,7 @@ static void put_options(int number, const att_flags *flags, FILE *dictionary)
             seed = create("options", name);
             fputc(number, seed);
         }
-        title = place.title;
+        group = place.group;
         put_option(place.flag, dictionary, seed);
     }
     if (seed)
