@@ -209,7 +209,7 @@ ATT_API bool att_network_varies(const att_network *network);
 /* Measures where the time goes: runs the network on one sample of its own shapes (zeros) once to warm up and `runs`
  * times (at least 1), and calls row() for each operation of the compiled network in the order in which they run. scope,
  * op, kernel: of the node, which may have absorbed others (a linear layer the GELU after it); they live as long as the
- * call. seconds: of the slowest thread, the mean over the runs. Errors: those of att_network_run(), ERR_ARGUMENT
+ * call. seconds: of the slowest thread, the median over the runs. Errors: those of att_network_run(), ERR_ARGUMENT
  * (runs), ERR_STOPPED (att_settings.stop, between two runs). */
 ATT_API att_status att_network_time(att_network *network, int runs,
                                     void (*row)(void *user, const char *scope, const char *op, const char *kernel,

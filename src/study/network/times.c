@@ -1,4 +1,6 @@
 /* Times of the operations of one run. */
+#include <stdlib.h>
+
 #include "base/core/context.h"
 #include "base/core/error.h"
 #include "engine/session/session.h"
@@ -24,7 +26,7 @@ typedef struct timing {
     att_field fields[ATT_MAX_INPUTS];
     part *parts; /* [threads] */
     int threads;
-    double *sums; /* by operation: seconds of all runs */
+    double *seconds; /* [operations][runs] */
 } timing;
 
 static void add(void *user, int number, const char *scope, const char *op, const char *kernel, double seconds)
@@ -65,15 +67,15 @@ static att_status run_once(att_network *network, timing *t)
     return status == ATT_OK ? check_memory(t) : status;
 }
 
-/* Adds the seconds of the slowest thread of each operation. */
-static void add_run(const timing *t)
+/* Keeps the seconds of the slowest thread of each operation. */
+static void keep_run(const timing *t, int run, int runs)
 {
     for (int i = 0; i < t->parts[0].count; i++) {
         double slowest = 0;
         for (int p = 0; p < t->threads; p++)
             if (i < t->parts[p].count && t->parts[p].rows[i].seconds > slowest)
                 slowest = t->parts[p].rows[i].seconds;
-        t->sums[i] += slowest;
+        t->seconds[(size_t)i * (size_t)runs + (size_t)run] = slowest;
     }
 }
 
@@ -82,16 +84,27 @@ static att_status run_all(att_network *network, int runs, timing *t)
 {
     ATT_TRY(run_once(network, t));
     const size_t count = (size_t)t->parts[0].count;
-    t->sums = att_allocate_array(t->context, count + 1, sizeof *t->sums);
-    if (!t->sums)
-        return att_fail_memory(t->context, count * sizeof *t->sums, "the times of operations");
+    ATT_TRY(att_new(t->context, &t->seconds, count * (size_t)runs + 1, "the times of operations"));
     for (int i = 0; i < runs; i++) {
         if (att_stop_asked(t->context))
             return att_fail(t->context, ATT_ERR_STOPPED, "stopped on request while times were measured");
         ATT_TRY(run_once(network, t));
-        add_run(t);
+        keep_run(t, i, runs);
     }
     return ATT_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+/* Sorts the numbers. */
+static double median(double *numbers, int count)
+{
+    qsort(numbers, (size_t)count, sizeof *numbers, compare);
+    return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
 }
 
 static void release(const timing *t)
@@ -99,7 +112,7 @@ static void release(const timing *t)
     for (int i = 0; t->parts && i < t->threads; i++)
         att_free(t->context, t->parts[i].rows);
     att_free(t->context, t->parts);
-    att_free(t->context, t->sums);
+    att_free(t->context, t->seconds);
     for (int i = 0; i < ATT_MAX_INPUTS; i++)
         att_free(t->context, t->inputs[i]);
 }
@@ -126,7 +139,7 @@ att_status att_network_time(att_network *network, int runs,
         status = run_all(network, runs, &t);
     for (int i = 0; status == ATT_OK && i < t.parts[0].count; i++) {
         const timed *of = &t.parts[0].rows[i];
-        row(user, of->scope, of->op, of->kernel, t.sums[i] / runs);
+        row(user, of->scope, of->op, of->kernel, median(t.seconds + (size_t)i * (size_t)runs, runs));
     }
     release(&t);
     return status;
