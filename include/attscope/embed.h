@@ -72,6 +72,17 @@ ATT_API ATT_MUST_CHECK att_status att_embedding_neighbours(att_context *context,
                                                            const int32_t *labels, const int *ks, int k_count,
                                                            att_neighbours_result *results);
 
+typedef struct att_neighbour {
+    int64_t image;    /* number in the embedding, 0..count-1 */
+    float similarity; /* s_ij, the cosine of the angle between the features */
+} att_neighbour;
+/* Finds the k images of `among` whose features have the largest s_ij (see above) to `features` [among->shape]; of equal
+ * s_ij the earlier image comes first. neighbours [k]: the largest s_ij first. *found: how many there are, k or, if it
+ * is less, among->count. Errors: ERR_ARGUMENT (no images; k below 1), ERR_NONFINITE (as above), ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_embedding_nearest(att_context *context, const att_embedding *among,
+                                                        const float *features, int k, att_neighbour *neighbours,
+                                                        int *found);
+
 #ifdef __cplusplus
 }
 #endif

@@ -14,11 +14,6 @@ static const double temperature = 0.07;
  * product, which the compiler puts into vectors. */
 enum { TILE = 8, LANES = 16 };
 
-typedef struct neighbour {
-    float similarity;
-    int32_t label;
-} neighbour;
-
 typedef struct search {
     const float *train, *tested; /* rows of length 1 */
     const int32_t *train_labels, *labels;
@@ -27,9 +22,9 @@ typedef struct search {
     int most, classes, threads; /* most: neighbours to find */
     const int *ks;
     int k_count;
-    neighbour *found; /* [threads][TILE][most] */
-    double *votes;    /* [threads][classes] */
-    int64_t *right;   /* [threads][k_count][2]: answers that are right, first and among the first five */
+    att_neighbour *found; /* [threads][TILE][most] */
+    double *votes;        /* [threads][classes] */
+    int64_t *right;       /* [threads][k_count][2]: answers that are right, first and among the first five */
 } search;
 
 static float dot(const float *a, const float *b, size_t count)
@@ -47,7 +42,7 @@ static float dot(const float *a, const float *b, size_t count)
 }
 
 /* Inserts into a list that is sorted from the largest similarity; an equal one stays behind earlier images. */
-static void insert(neighbour *list, int *count, int most, neighbour candidate)
+static void insert(att_neighbour *list, int *count, int most, att_neighbour candidate)
 {
     if (*count == most && candidate.similarity <= list[most - 1].similarity)
         return;
@@ -69,12 +64,12 @@ static int rank_of(const double *votes, int classes, int32_t label)
 }
 
 /* Lets the neighbours of one image vote, for each k. */
-static void judge(const search *s, const neighbour *list, int32_t label, double *votes, int64_t *right)
+static void judge(const search *s, const att_neighbour *list, int32_t label, double *votes, int64_t *right)
 {
     for (int k = 0; k < s->k_count; k++) {
         memset(votes, 0, (size_t)s->classes * sizeof *votes);
         for (int n = 0; n < s->most && n < s->ks[k]; n++)
-            votes[list[n].label] += exp(list[n].similarity / temperature);
+            votes[s->train_labels[list[n].image]] += exp(list[n].similarity / temperature);
         const int rank = rank_of(votes, s->classes, label);
         right[2 * k] += rank < 1;
         right[2 * k + 1] += rank < 5 && rank < s->classes;
@@ -84,7 +79,7 @@ static void judge(const search *s, const neighbour *list, int32_t label, double 
 static void search_tiles(void *user, int thread)
 {
     const search *s = user;
-    neighbour *found = s->found + (ptrdiff_t)thread * TILE * s->most;
+    att_neighbour *found = s->found + (ptrdiff_t)thread * TILE * s->most;
     double *votes = s->votes + (ptrdiff_t)thread * s->classes;
     int64_t *right = s->right + (ptrdiff_t)thread * s->k_count * 2;
     for (int64_t first = (int64_t)thread * TILE; first < s->tested_count; first += (int64_t)s->threads * TILE) {
@@ -93,9 +88,8 @@ static void search_tiles(void *user, int thread)
         for (int64_t j = 0; j < s->train_count; j++)
             for (int t = 0; t < tile; t++)
                 insert(found + (ptrdiff_t)t * s->most, &counts[t], s->most,
-                       (neighbour){dot(s->tested + (size_t)(first + t) * s->channels,
-                                       s->train + (size_t)j * s->channels, s->channels),
-                                   s->train_labels[j]});
+                       (att_neighbour){j, dot(s->tested + (size_t)(first + t) * s->channels,
+                                              s->train + (size_t)j * s->channels, s->channels)});
         for (int t = 0; t < tile; t++)
             judge(s, found + (ptrdiff_t)t * s->most, s->labels[first + t], votes, right);
     }
@@ -197,5 +191,34 @@ att_status att_embedding_neighbours(att_context *context, const att_embedding *t
     att_free(context, s.found);
     att_free(context, s.votes);
     att_free(context, s.right);
+    return status;
+}
+
+static att_status nearest(att_context *context, const att_embedding *among, const float *features, int k,
+                          att_neighbour *neighbours, int *found, float **rows)
+{
+    int64_t number = 0;
+    float *values = (float *)(uintptr_t)features; /* only read */
+    const att_embedding one = {.count = 1, .shape = among->shape, .values = values, .indices = &number};
+    const size_t channels = (size_t)att_shape_count(among->shape);
+    ATT_TRY(normalise(context, among, &rows[0]));
+    ATT_TRY(normalise(context, &one, &rows[1]));
+    *found = 0;
+    for (int64_t i = 0; i < among->count; i++)
+        insert(neighbours, found, k, (att_neighbour){i, dot(rows[1], rows[0] + (size_t)i * channels, channels)});
+    return ATT_OK;
+}
+
+att_status att_embedding_nearest(att_context *context, const att_embedding *among, const float *features, int k,
+                                 att_neighbour *neighbours, int *found)
+{
+    float *rows[2] = {NULL, NULL};
+    if (among->count < 1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "there are no images among which to search");
+    if (k < 1)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%d nearest neighbours, expected at least 1", k);
+    const att_status status = nearest(context, among, features, k, neighbours, found, rows);
+    att_free(context, rows[0]);
+    att_free(context, rows[1]);
     return status;
 }

@@ -66,6 +66,35 @@ static int rank_of(int i, int k)
     return votes[labels[i]] > 0 ? rank : CLASSES;
 }
 
+TEST(nearest_images_are_sorted_by_similarity)
+{
+    enum { K = 9 };
+    fill("train", train_values, train_labels, TRAIN);
+    fill("tested", tested_values, labels, TESTED);
+    const att_embedding among = features(train_values, TRAIN);
+    const float zeros[CHANNELS] = {0};
+    att_neighbour found[TRAIN];
+    int count;
+    for (int i = 0; i < TESTED; i += 37) {
+        const float *one = tested_values + (ptrdiff_t)i * CHANNELS;
+        double similarities[TRAIN];
+        for (int j = 0; j < TRAIN; j++)
+            similarities[j] = similarity(one, train_values + (ptrdiff_t)j * CHANNELS);
+        must(att_embedding_nearest(context, &among, one, K, found, &count));
+        assert_int_equal(count, K);
+        for (int k = 0; k < K; k++) {
+            assert_int_equal(nearer(similarities, (int)found[k].image), k);
+            /* measured: 1.2e-7 */
+            assert_true(fabs(found[k].similarity - similarities[found[k].image]) < 1e-6);
+        }
+    }
+    must(att_embedding_nearest(context, &among, tested_values, 2 * TRAIN, found, &count));
+    assert_int_equal(count, TRAIN);
+    assert_fails(context, att_embedding_nearest(context, &among, zeros, K, found, &count), ATT_ERR_NONFINITE, "");
+    assert_fails(context, att_embedding_nearest(context, &among, tested_values, 0, found, &count), ATT_ERR_ARGUMENT,
+                 "0 nearest neighbours");
+}
+
 TEST(votes_are_weighted_by_similarity)
 {
     fill("train", train_values, train_labels, TRAIN);
