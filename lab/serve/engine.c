@@ -8,6 +8,7 @@
 #include "networks/tasks/draw.h"
 #include "study/explore/explorer.h"
 #include <attscope/lab/json.h>
+#include <attscope/lab/runs.h>
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
@@ -76,9 +77,17 @@ static void close_opened(att_engine *engine, att_opened *o)
         att_free(engine->context, o->seats[i].pixels);
     }
     att_engine_end_ablation(o);
+    att_engine_end_comparison(engine->context, o);
     att_network_close(&o->network);
     att_free(engine->context, o->path);
     att_free(engine->context, o);
+}
+
+static void free_label(const att_engine *engine, att_labelled *label)
+{
+    att_free(engine->context, label->path);
+    att_free(engine->context, label->given);
+    att_free(engine->context, label);
 }
 
 void att_engine_destroy(att_engine **out)
@@ -91,6 +100,11 @@ void att_engine_destroy(att_engine **out)
         att_opened *o = engine->first;
         engine->first = o->next;
         close_opened(engine, o);
+    }
+    while (engine->labelled) {
+        att_labelled *label = engine->labelled;
+        engine->labelled = label->next;
+        free_label(engine, label);
     }
     for (int i = 0; i < ATT_ENGINE_UPLOADS; i++)
         att_image_free(context, &engine->uploads[i].image);
@@ -163,15 +177,105 @@ att_batch att_engine_inputs(const att_opened *o, const float *pixels, const att_
     return (att_batch){.count = 1, .field_count = 1, .fields = field, .data = data};
 }
 
-/* Opens the checkpoint as the network that it names, else as engine->network. */
+static att_labelled *find_label(const att_engine *engine, const char *path)
+{
+    att_labelled *label = engine->labelled;
+    while (label && strcmp(label->path, path) != 0)
+        label = label->next;
+    return label;
+}
+
+static att_status make_label(att_engine *engine, const char *path, const char *given, att_labelled **made)
+{
+    att_labelled *label;
+    ATT_TRY(att_new(engine->context, &label, 1, "the name of a network"));
+    label->path = att_copy_string(engine->context, path);
+    att_status status = keep_text(engine, given, &label->given);
+    if (!label->path || status != ATT_OK) {
+        free_label(engine, label);
+        return att_fail_memory(engine->context, strlen(path), path);
+    }
+    label->next = engine->labelled;
+    *made = engine->labelled = label;
+    return ATT_OK;
+}
+
+static const char *given_network(const att_engine *engine, const char *path)
+{
+    const att_labelled *label = find_label(engine, path);
+    return label ? label->given : NULL;
+}
+
+att_status att_engine_name_network(att_engine *engine, att_context *context, const char *path, const char *network)
+{
+    att_labelled *label;
+    ATT_TRY(att_engine_enter(engine, context));
+    return att_engine_leave(engine, make_label(engine, path, network, &label));
+}
+
+/* Finds the network in the header of the checkpoint's file, as open_network() does. */
+static att_status identify(const att_engine *engine, const char *path, att_labelled *label)
+{
+    char file[ATT_RUN_PATH];
+    att_tensors *tensors = NULL;
+    att_identity identity;
+    ATT_TRY(att_network_find_file(engine->context, path, file, sizeof file));
+    if (!*file) {
+        snprintf(label->network, sizeof label->network, "%s", path);
+        return ATT_OK;
+    }
+    ATT_TRY(att_model_open_file(engine->context, file, &tensors));
+    att_status status = att_model_identify(engine->context, tensors, NULL, label->given, NULL, &identity);
+    if (status != ATT_OK && !label->given && engine->network)
+        status = att_model_identify(engine->context, tensors, NULL, engine->network, NULL, &identity);
+    if (status == ATT_OK)
+        snprintf(label->network, sizeof label->network, "%s", identity.name);
+    att_tensors_close(&tensors);
+    return status;
+}
+
+static att_status find_network(att_engine *engine, const char *path, char network[static ATT_ENGINE_NETWORK])
+{
+    att_labelled *label = find_label(engine, path);
+    if (!label)
+        ATT_TRY(make_label(engine, path, NULL, &label));
+    if (!label->looked && identify(engine, path, label) == ATT_ERR_STOPPED)
+        return ATT_ERR_STOPPED;
+    label->looked = true;
+    strcpy(network, label->network);
+    return ATT_OK;
+}
+
+att_status att_engine_find_network(att_engine *engine, att_context *context, const char *path,
+                                   char network[static ATT_ENGINE_NETWORK])
+{
+    ATT_TRY(att_engine_enter(engine, context));
+    return att_engine_leave(engine, find_network(engine, path, network));
+}
+
+/* Notes the network of a checkpoint that was opened: its file may have been replaced by that of another one. */
+static void note_network(const att_engine *engine, const att_opened *o)
+{
+    att_labelled *label = find_label(engine, o->path);
+    if (!label)
+        return;
+    snprintf(label->network, sizeof label->network, "%s", att_model_name(att_network_model(o->network)));
+    label->looked = true;
+}
+
+/* Opens the checkpoint as the network that the user named for it, else as that which it names, else as engine->network.
+ */
 static att_status open_network(const att_engine *engine, const char *path, att_network **network)
 {
     att_network_options options = att_network_options_defaults();
+    options.model = given_network(engine, path);
+    if (options.model)
+        return att_network_open(engine->context, path, &options, network);
     att_status status = att_network_open(engine->context, path, &options, network);
     if (status == ATT_ERR_NOT_FOUND && !engine->network && strchr(path, '/')) {
         char why[1024];
         snprintf(why, sizeof why, "%s", att_context_message(engine->context));
-        return att_fail(engine->context, status, "%s (attscope serve --model NAME)", why);
+        return att_fail(engine->context, status, "%s (attscope serve NETWORK=%s)", why, path);
     }
     if (status == ATT_OK || !engine->network)
         return status;
@@ -211,6 +315,7 @@ static att_status open_path(att_engine *engine, const char *path, att_opened *o)
         return att_fail_memory(engine->context, strlen(path), "the path of a checkpoint");
     ATT_TRY(open_network(engine, path, &o->network));
     o->file = file_of(o);
+    note_network(engine, o);
     ATT_TRY(name_classes(engine, o->network));
     return prepare_first(o, &o->seats[0]);
 }
@@ -307,10 +412,29 @@ void att_engine_write_layers(const att_explorer *explorer, att_json_writer *writ
                          att_explorer_has_removable_tokens(explorer) ? att_explorer_layer_at(explorer, 0).tokens : 0);
 }
 
+/* Writes the names of the tokens before the patches, in their order. */
+static void write_prefix(const att_opened *o, att_json_writer *writer)
+{
+    const att_option_values *options = att_model_options(att_network_model(o->network));
+    const int registers = (int)att_options_number(options, "reg_tokens", 0);
+    att_json_put_array(writer, "prefix");
+    if (att_options_number(options, "class_token", 0) > 0)
+        att_json_string(writer, "class token");
+    if (att_options_number(options, "distilled", 0) > 0)
+        att_json_string(writer, "distillation token");
+    for (int i = 0; i < registers; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "register %d", i);
+        att_json_string(writer, name);
+    }
+    att_json_end_array(writer);
+}
+
 static void write_network(const att_opened *o, att_json_writer *writer)
 {
     const att_explorer *explorer = o->seats[0].explorer;
     att_json_put_string(writer, "network", att_model_name(att_network_model(o->network)));
+    write_prefix(o, writer);
     att_json_put_array(writer, "branches");
     for (int b = 0; b < att_explorer_branch_count(explorer); b++)
         write_branch(writer, att_explorer_branch_at(explorer, b));

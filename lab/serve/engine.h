@@ -5,7 +5,7 @@
  * compiled for the size that its transform gives an image, as by att_network_run_images(). Thread-safe:
  * requests are answered one at a time. Messages of failures go to the context of the request. Its requests to stop end
  * an answer with ERR_STOPPED: while it waits for others, while a checkpoint is read, between two operations of a run,
- * between the queries of a sum and between the runs that times are means of.
+ * between the queries of a sum and between the runs that times are medians of.
  *
  * An image has an identifier: "d7" is number 7 of the folder of images, "u2" the third upload.
  *
@@ -25,6 +25,7 @@ typedef struct att_engine att_engine;
 enum {
     ATT_ENGINE_ID = 24,
     ATT_ENGINE_NAME = 1024,
+    ATT_ENGINE_NETWORK = 64, /* of a network's name */
     ATT_ENGINE_CHANGES = 2048,
     ATT_ENGINE_UPLOADS = 16,
     ATT_ENGINE_NETWORKS = 4
@@ -55,10 +56,18 @@ att_status att_engine_upload(att_engine *engine, att_context *context, const cha
 /* Appends a PNG of at most 96 x 96 pixels. Errors: ERR_NOT_FOUND, those of att_dataset_read(). */
 att_status att_engine_thumbnail(att_engine *engine, att_context *context, const char *image, att_text *out);
 
+/* Sets the network of one checkpoint, which overrides what its file says. The texts are copied; network NULL: none.
+ * Error: ERR_MEMORY. */
+att_status att_engine_name_network(att_engine *engine, att_context *context, const char *path, const char *network);
+/* Writes the name of a checkpoint's network, from its file's header unless it is known already; "": it cannot be found.
+ * Error: ERR_STOPPED. */
+att_status att_engine_find_network(att_engine *engine, att_context *context, const char *path,
+                                   char network[static ATT_ENGINE_NETWORK]);
 /* Opens a checkpoint, unless it is open. Errors: those of att_network_open() and att_explorer_create(). */
 att_status att_engine_open(att_engine *engine, att_context *context, const char *path);
 
-/* Writes what the network has: "network" (its name), "branches" (of {scope, content}), "layers" (att_explorer_layer)
+/* Writes what the network has: "network" (its name), "prefix" (names of the tokens before the patches: "class token",
+ * "distillation token", "register 0"), "branches" (of {scope, content}), "layers" (att_explorer_layer)
  * and "tokens" (how many can be removed), both for the size of an image that was seen, "classes", "drawn" (of {label,
  * colour} for each class; null if predictions of the task cannot be drawn), "relevance", of {name, title, summary,
  * source} for the methods of att_relevance_run(), none if it does not apply, and "instruments", of {name, title,
@@ -106,6 +115,19 @@ typedef enum att_engine_way {
 att_status att_engine_weights(att_engine *engine, att_context *context, const att_engine_view *view, att_engine_way way,
                               const int *queries, int query_count, const att_row_options *options, att_text *out);
 
+/* --- similar images --- */
+
+/* Computes the features (att_network_select_outputs()) of a few further images of the server, and writes "total" (the
+ * images that are compared: all, or ATT_ENGINE_COMPARED evenly spaced ones), "count" (of the server's), "images" (those
+ * compared so far), and "nearest", the `most` of these, without the image itself, whose features have the largest
+ * cosine similarity to those of the view's image: {id, name, similarity}. Each open network keeps the features, so
+ * calls that ask for the same go on until "images" is "total". Features are those of the unchanged network. Errors:
+ * those of att_network_select_outputs(), att_network_run() and att_embedding_nearest(); ERR_NOT_FOUND (no images);
+ * ERR_UNSUPPORTED (images whose sizes differ, as a detector's). */
+enum { ATT_ENGINE_COMPARED = 2000 };
+att_status att_engine_write_nearest(att_engine *engine, att_context *context, const char *path, const char *image,
+                                    int most, att_json_writer *writer);
+
 /* --- ablations --- */
 
 /* An ablation of the images that the server was given (attscope/lab/ablation.h). */
@@ -136,10 +158,23 @@ att_status att_engine_write_relevance(att_engine *engine, att_context *context, 
 
 /* Writes "nodes", the operations that the outputs of the task need, in their order: {id, op, scope, in (ids of the
  * operations whose results it reads; -1: the image), shape (of its first result), parameters (their number; one that
- * several operations read counts for the first), macs}. */
+ * several operations read counts for the first), macs, tensors (the parameters and buffers that it reads, {name,
+ * shape})}. */
 att_status att_engine_write_graph(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
-/* Writes "times" of the compiled network on this machine: {scope, op, kernel, seconds}, see att_network_time(). */
+/* Writes "times" of the compiled network on this machine: {scope, op, kernel, seconds}, see att_network_time(), and
+ * "runs", of which they are medians. */
 att_status att_engine_write_times(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
+/* Writes what is in a parameter or buffer: "name", "shape", "count" (of its numbers), "zeros", "nonfinite", and of the
+ * finite ones "min", "max", "mean", "deviation" (of all, not of a sample), "norm" (the root of the sum of the squares)
+ * and "histogram", {from, to, counts [ATT_ENGINE_BINS]}, of equal bins from min to max. Errors: ERR_NOT_FOUND (no such
+ * tensor). */
+enum { ATT_ENGINE_BINS = 48 };
+att_status att_engine_write_tensor(att_engine *engine, att_context *context, const char *path, const char *name,
+                                   att_json_writer *writer);
+/* Appends the numbers of entries first..first+count-1 of a tensor's first dimension, in F32 of this machine; those past
+ * the last are left out. Errors: ERR_NOT_FOUND; ERR_ARGUMENT (first). */
+att_status att_engine_values(att_engine *engine, att_context *context, const char *path, const char *name,
+                             int64_t first, int64_t count, att_text *out);
 /* Writes "figures" of the instruments `with` for the image of the view, at the network's own size, without its changes:
  * {instrument, node, head
  * (-1: all), statistic, mean, unit}, and "instruments", their descriptions (att_instrument_write_json()). Errors: those

@@ -54,6 +54,39 @@ static int64_t count_parameters(const marks *m, att_value value)
     return count;
 }
 
+/* Writes the parameters from which a shared value is computed. */
+static void write_tensors_of(const marks *m, att_value value, att_json_writer *writer)
+{
+    const att_value_info *info = &m->graph->values.items[value];
+    const int index = att_graph_parameter_of(m->graph, value);
+    if (info->desc.kind != ATT_SHARED)
+        return;
+    if (index >= 0) {
+        const att_parameter_info *parameter = &m->graph->parameters.items[index];
+        att_json_begin_object(writer);
+        att_json_put_string(writer, "name", parameter->name);
+        att_json_put_array(writer, "shape");
+        for (int d = 0; d < parameter->shape.rank; d++)
+            att_json_integer(writer, parameter->shape.dims[d]);
+        att_json_end_array(writer);
+        att_json_end_object(writer);
+        return;
+    }
+    const att_node *node = info->node >= 0 ? &m->graph->nodes.items[info->node] : NULL;
+    for (int j = 0; node && j < node->in_count; j++)
+        if (node->in[j] != ATT_NONE)
+            write_tensors_of(m, node->in[j], writer);
+}
+
+static void write_tensors(const marks *m, const att_node *node, att_json_writer *writer)
+{
+    att_json_put_array(writer, "tensors");
+    for (int j = 0; j < node->in_count; j++)
+        if (node->in[j] != ATT_NONE)
+            write_tensors_of(m, node->in[j], writer);
+    att_json_end_array(writer);
+}
+
 static void write_inputs(const marks *m, const att_node *node, att_json_writer *writer)
 {
     att_json_put_array(writer, "in");
@@ -81,6 +114,7 @@ static void write_node(const marks *m, int index, att_json_writer *writer)
     att_json_end_array(writer);
     att_json_put_integer(writer, "parameters", parameters);
     att_json_put_number(writer, "macs", att_node_cost(m->graph, node).macs);
+    write_tensors(m, node, writer);
     att_json_end_object(writer);
 }
 
@@ -115,8 +149,8 @@ att_status att_engine_write_graph(att_engine *engine, att_context *context, cons
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
 
-/* Runs of which times are means: fewer of large networks, so that the page and other requests wait for seconds at most.
- * A detector of 800 x 1,088 pixels has 178e9 multiply-adds. */
+/* Runs of which times are medians: fewer of large networks, so that the page and other requests wait for seconds at
+ * most. A detector of 800 x 1,088 pixels has 178e9 multiply-adds. */
 static int runs_for(const att_graph *graph)
 {
     enum { MOST = 10 };
@@ -139,11 +173,14 @@ att_status att_engine_write_times(att_engine *engine, att_context *context, cons
 {
     att_opened *o;
     ATT_TRY(att_engine_enter(engine, context));
-    att_json_put_array(writer, "times");
     att_status status = att_engine_find(engine, path, &o);
     if (status == ATT_OK)
-        status =
-            att_network_time(o->network, runs_for(att_model_graph(att_network_model(o->network))), write_time, writer);
+        status = att_engine_select_answers(o);
+    const int runs = status == ATT_OK ? runs_for(att_model_graph(att_network_model(o->network))) : 0;
+    att_json_put_integer(writer, "runs", runs);
+    att_json_put_array(writer, "times");
+    if (status == ATT_OK)
+        status = att_network_time(o->network, runs, write_time, writer);
     att_json_end_array(writer);
     return att_engine_leave(engine, status);
 }

@@ -8,6 +8,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "lab/serve/engine.h"
+#include <attscope/embed.h>
 #include <attscope/lab/ablation.h>
 
 typedef struct att_upload {
@@ -38,6 +39,14 @@ typedef struct att_cutting {
     att_ablation *ablation;
 } att_cutting;
 
+/* The features of the engine's images. All zero: none. */
+typedef struct att_compared {
+    att_embedding features; /* of the first `count` of the compared images; indices: those in the engine's images */
+    int64_t total;          /* images to compare */
+    att_shape image;        /* of one, as the network takes it */
+    bool selected;          /* runs of the network return features */
+} att_compared;
+
 /* An open network. It has several seats, so that a page that compares it with and without a change does not run it
  * again for each row. */
 enum { ATT_SEATS = 2 };
@@ -48,8 +57,18 @@ typedef struct att_opened {
     uint64_t used;             /* number of the request that used it last */
     att_seat seats[ATT_SEATS]; /* the first has an explorer */
     att_cutting cut;
+    att_compared compared;
     struct att_opened *next;
 } att_opened;
+
+/* What is known of a checkpoint without opening it. */
+typedef struct att_labelled {
+    char *path;
+    char *given;                      /* the network that the user named; NULL: none */
+    char network[ATT_ENGINE_NETWORK]; /* "": not known, or not looked for */
+    bool looked;
+    struct att_labelled *next;
+} att_labelled;
 
 struct att_engine {
     att_context *owner;   /* from which it is allocated */
@@ -65,6 +84,7 @@ struct att_engine {
     int64_t upload_count; /* ever */
     size_t upload_bytes;  /* the most that all have together: ATT_ENGINE_UPLOAD_BYTES */
     att_opened *first;
+    att_labelled *labelled;
     uint64_t requests;
 };
 
@@ -112,6 +132,11 @@ att_status att_engine_write_instruments(const att_engine *engine, const att_open
 
 /* Forgets the ablation of the network. */
 void att_engine_end_ablation(att_opened *opened);
+
+/* Forgets the features of images. context: the engine's. */
+void att_engine_end_comparison(att_context *context, att_opened *opened);
+/* Lets runs of the network return the outputs of its task, if they do not. */
+att_status att_engine_select_answers(att_opened *opened);
 
 /* Runs the network for the view, unless a seat has it. */
 att_status att_engine_run(att_engine *engine, const att_engine_view *view, att_opened **found, att_seat **taken);

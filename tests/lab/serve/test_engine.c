@@ -672,7 +672,7 @@ FIXTURE_TEST(checkpoints_without_a_name_need_one)
     write_tensors(&o, path_to(o.f, "plain.safetensors", path));
     const att_engine_view view = {.path = path, .image = "d0", .changes = ""};
     refused(&o, att_engine_write_answer(o.engine, o.f->context, &view, o.writer), ATT_ERR_NOT_FOUND,
-            "(attscope serve --model NAME)");
+            "plain.safetensors: ");
     open_again(&o, "vit_tiny_patch16_224");
     const att_status status = att_engine_write_answer(o.engine, o.f->context, &view, o.writer);
     refused(&o, status, status, "the tensors are 16 wide, vit_tiny_patch16_224 is 192 wide");
