@@ -1,4 +1,5 @@
 /* attscope serve: local pages that show runs while they train, and explore checkpoints. */
+#include <sys/stat.h>
 #include <time.h>
 
 #include <attscope/lab/serve.h>
@@ -15,7 +16,7 @@ typedef struct settings {
 static const att_flag page_options[] = {
     {"images", .kind = ATT_FLAG_TEXT, .value = "DIR", .help = "folder or archive of images to show models",
      ATT_FLAG_AT(settings, options.images), .once = true},
-    {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "network of checkpoints that do not name theirs",
+    {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "network of all checkpoints that do not name theirs",
      ATT_FLAG_AT(settings, options.network), .once = true},
     {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, ATT_FLAG_AT(settings, options.labels),
      .once = true},
@@ -42,6 +43,12 @@ static int run(cli_app *cli, void *user, const char *const *paths, int count)
 {
     static const char *const usual[] = {"output/train"}; /* where attscope train writes by default */
     const settings *s = user;
+    struct stat info;
+    if (count == 0 && stat(usual[0], &info) != 0)
+        return cli_usage(
+            "serve: name what to show: attscope serve CHECKPOINT --images FOLDER, or attscope serve FOLDER with runs; "
+            "without operands it shows %s, which does not exist",
+            usual[0]);
     int code = cli_open(cli, 1);
     if (code != CLI_OK)
         return code;
@@ -67,20 +74,23 @@ static int run(cli_app *cli, void *user, const char *const *paths, int count)
 const cli_command cli_command_serve = {
     .name = "serve",
     .summary = "shows training runs and explores checkpoints on a local page",
-    .operands = "[RUN|CHECKPOINT|FOLDER]...",
+    .operands = "[RUN|[NETWORK=]CHECKPOINT|FOLDER]...",
     .least_operands = 0,
     .most_operands = 64,
     .about =
         "RUN: the folder of a run or a measurement. CHECKPOINT: a file of weights, a\n"
         "folder with model.safetensors or pytorch_model.bin, a name of pretrained weights\n"
         "(timm/NETWORK.TAG, hf-hub:ORG/NAME, torchvision/NETWORK.WEIGHTS), which are\n"
-        "downloaded if necessary, or a network's name (random weights). FOLDER: a folder of\n"
-        "runs; runs that start later appear, too. Without operands: output/train.\n"
+        "downloaded if necessary, or a network's name (random weights). NETWORK: the name of\n"
+        "the checkpoint's network, if its file does not say it: resnet20=a.pth resnet32=b.pth.\n"
+        "FOLDER: a folder of runs; runs that start later appear, too. Without operands:\n"
+        "output/train.\n"
         "Checkpoints are opened before the address is printed. A warning names each that\n"
         "cannot be opened, and the others are served. If none can be opened and no runs were\n"
         "named, the command fails.\n"
         "The start page lists the runs and their states. For each run, it has the report\n"
-        "(attscope report) and charts that grow while the run trains. Of checkpoints, and of\n"
+        "(attscope report) and charts that grow while the run trains, also of several runs\n"
+        "together. Of checkpoints, and of\n"
         "runs with a checkpoint, other pages show their attention on your images, and their\n"
         "predictions with parts removed (explore), their operations with\n"
         "times and figures (network), and what four papers claim (lessons).\n"
@@ -91,7 +101,8 @@ const cli_command cli_command_serve = {
         "and open the printed address on your machine.",
     .example =
         "  attscope serve output/train\n"
-        "  attscope serve deit_tiny_patch16_224.safetensors --images photos",
+        "  attscope serve deit_tiny_patch16_224.safetensors --images photos\n"
+        "  attscope serve resnet20=a.pth resnet32=b.pth --images photos",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

@@ -520,3 +520,21 @@ function focusRun(index) {
   for (const node of document.querySelectorAll(".series"))
     node.classList.toggle("dim", index !== null && Number(node.dataset.run) !== index);
 }
+
+/* A button with the run's marker, which highlights the run in all charts, and hides or shows it. */
+function legendChip(run, text = run.name) {
+  const chip = element("button", { type: "button", class: `chip ${classOf(run)}`, "aria-pressed": "true",
+    "aria-label": run.name, title: `${run.name}. Hover to highlight, click to hide or show.` },
+  lineSampleOf(run), text);
+  chip.addEventListener("pointerenter", () => focusRun(run.index));
+  chip.addEventListener("pointerleave", () => focusRun(null));
+  chip.addEventListener("focus", () => focusRun(run.index));
+  chip.addEventListener("blur", () => focusRun(null));
+  chip.addEventListener("click", () => {
+    if (!hidden.delete(run.index)) hidden.add(run.index);
+    chip.setAttribute("aria-pressed", String(!hidden.has(run.index)));
+    applyHidden(document);
+    redrawCharts();
+  });
+  return chip;
+}

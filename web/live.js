@@ -1,19 +1,21 @@
 "use strict";
-/* The live page of `attscope serve`: the charts of one run, which grow as records arrive from /api/events. */
+/* The live page of `attscope serve`: the charts of one or several runs, which grow as records arrive from /api/events.
+   Fewer points of each run are kept if there are several, because a chart has no more pixels. */
 
 const REDRAW = 500; /* milliseconds between two drawings */
 const RETRY = 3000; /* milliseconds until a refused request is repeated, as after a lost connection */
-const MOST_STEPS = 2000, MOST_MEASURES = 200; /* a chart has no more pixels */
-const live = runs[0];
-const seen = { speed: null, left: null, updates: null, epochs: null, ended: null, problem: null, step: null };
+const MOST_STEPS = Math.max(300, Math.round(2000 / runs.length)), MOST_MEASURES = 200;
+const followed = new Map(runs.map((run) => [run.served, run]));
 
 /* --- records ----------------------------------------------------------------------------------------------------- */
 
-function forget() {
-  live.epochs = [];
-  live.steps = { stride: 1, step: [], epoch: [], seconds: [], loss: [], lr: [], grad_norm: [], images_per_second: [] };
-  live.development = { stride: 1, step: [], epoch: [], images: [], series: [] };
-  Object.assign(seen, { speed: null, left: null, updates: null, ended: null, problem: null, step: null });
+/* Forgets what the page knows of a run's records. run.seen: what its last records say. */
+function forget(run) {
+  run.epochs = [];
+  run.steps = { stride: 1, step: [], epoch: [], seconds: [], loss: [], lr: [], grad_norm: [], images_per_second: [] };
+  run.development = { stride: 1, step: [], epoch: [], images: [], series: [] };
+  run.stepsSeen = 0;
+  run.seen = { speed: null, left: null, updates: null, epochs: null, ended: null, problem: null, step: null };
 }
 
 /* Drops every second entry of the columns. */
@@ -23,24 +25,23 @@ function halve(columns) {
   columns.stride *= 2;
 }
 
-let stepsSeen = 0;
-function addStep(record) {
-  if (stepsSeen++ % live.steps.stride) return;
-  for (const [name, list] of Object.entries(live.steps))
+function addStep(run, record) {
+  if (run.stepsSeen++ % run.steps.stride) return;
+  for (const [name, list] of Object.entries(run.steps))
     if (Array.isArray(list)) list.push(record[name] ?? null);
-  if (live.steps.step.length > MOST_STEPS) halve(live.steps);
+  if (run.steps.step.length > MOST_STEPS) halve(run.steps);
 }
 
-function addEpoch(record) {
-  live.epochs = [...live.epochs.filter((e) => e.step < record.step), record];
+function addEpoch(run, record) {
+  run.epochs = [...run.epochs.filter((e) => e.step < record.step), record];
 }
 
 function sameFigure(series, m) {
   return series.instrument === m.instrument && series.node === m.node && series.statistic === m.statistic;
 }
 /* Adds the measurements of all heads together. A measurement that is new has no earlier values. */
-function addMeasure(record) {
-  const { development: d } = live, at = d.step.length;
+function addMeasure(run, record) {
+  const { development: d } = run, at = d.step.length;
   for (const name of ["step", "epoch", "images"]) d[name].push(record[name] ?? null);
   for (const m of (record.measurements ?? []).filter(({ head }) => head === undefined)) {
     let series = d.series.find((s) => sameFigure(s, m));
@@ -60,42 +61,51 @@ function addMeasure(record) {
   }
 }
 
-function addRecord({ record, images_per_second: speed, seconds_left: left, updates }) {
-  Object.assign(seen, { speed, left, updates, step: record.step, ended: null });
-  live.updates = updates;
-  if (record.event === "step") addStep(record);
-  if (record.event === "epoch") addEpoch(record);
-  if (record.event === "measure") addMeasure(record);
-  if (record.event === "run_begin") seen.epochs = Number(record.epochs);
-  if (record.event === "run_end") seen.ended = record;
+function addRecord(run, { record, images_per_second: speed, seconds_left: left, updates }) {
+  Object.assign(run.seen, { speed, left, updates, step: record.step, ended: null });
+  run.updates = updates;
+  if (record.event === "step") addStep(run, record);
+  if (record.event === "epoch") addEpoch(run, record);
+  if (record.event === "measure") addMeasure(run, record);
+  if (record.event === "run_begin") run.seen.epochs = Number(record.epochs);
+  if (record.event === "run_end") run.seen.ended = record;
 }
 
 /* --- the page ---------------------------------------------------------------------------------------------------- */
 
-function updatesDone() {
+function updatesDone({ seen }) {
   if (!isNumber(seen.step)) return "no records yet";
   return `update ${count(seen.step)}${isNumber(seen.updates) ? ` of ${count(Math.round(seen.updates))}` : ""}`;
 }
-function epochsWords() {
-  const done = live.epochs.length ? epochsDone(live, live.epochs.at(-1)) : 0;
-  return isNumber(seen.epochs) ? `epoch ${number(done)} of ${count(seen.epochs)} done` : null;
+function epochsWords(run) {
+  const done = run.epochs.length ? epochsDone(run, run.epochs.at(-1)) : 0;
+  return isNumber(run.seen.epochs) ? `epoch ${number(done)} of ${count(run.seen.epochs)} done` : null;
 }
-function rest() {
+function rest({ seen }) {
   if (seen.ended) return seen.ended.status === "OK" ? "finished" : seen.ended.message || `ended: ${seen.ended.status}`;
   return isNumber(seen.left) ? `${duration(seen.left)} left` : null;
 }
-function progressWords() {
-  const speed = isNumber(seen.speed) ? `${number(seen.speed, 3)} images per second` : null;
-  return seen.problem ?? [updatesDone(), epochsWords(), speed, rest()].filter(Boolean).join(" · ");
+function progressWords(run) {
+  const speed = isNumber(run.seen.speed) ? `${number(run.seen.speed, 3)} images per second` : null;
+  return run.seen.problem ?? [updatesDone(run), epochsWords(run), speed, rest(run)].filter(Boolean).join(" · ");
 }
 
+/* Of several runs: a row for each, with the switch that hides it in the charts, its progress, and a link to the page
+   without it. */
+const rows = runs.map((run) => {
+  const words = element("span", { class: "reading" });
+  const others = runs.filter((other) => other !== run).map(({ served }) => served);
+  return { run, words, node: element("li", {}, legendChip(run), words, element("a", { href: runsAddress("live", others),
+    "aria-label": `Show the others without ${run.name}` }, "leave out")) };
+});
+
 function speedChart({ axis, log }) {
-  return valueChart([live], "images_per_second", "images per second", axis,
+  return valueChart(runs, "images_per_second", "images per second", axis,
     { title: "Throughput, images per second", zero: !log });
 }
-forget();
-const training = trainingView((view) => (live.steps.step.length || live.epochs.length
-  ? trainingCharts([live], view, speedChart(view)) : []));
+runs.forEach(forget);
+const training = trainingView((view) => (runs.some((run) => run.steps.step.length || run.epochs.length)
+  ? trainingCharts(runs, view, speedChart(view)) : []));
 const empty = element("p", {}, "Curves appear with the first record of a step.");
 
 /* The choice of a measurement is made anew only if other measurements are offered. */
@@ -103,7 +113,7 @@ const measured = { kind: 0, log: false, offered: "", choices: element("div", { c
   place: element("div", { class: "charts" }) };
 function drawMeasured(changes) {
   Object.assign(measured, changes);
-  const offered = offeredDevelopments([live]), names = JSON.stringify(offered);
+  const offered = offeredDevelopments(runs), names = JSON.stringify(offered);
   const kind = offered[Math.min(measured.kind, offered.length - 1)];
   if (names !== measured.offered) {
     measured.offered = names;
@@ -112,11 +122,15 @@ function drawMeasured(changes) {
         (i) => drawMeasured({ kind: i })),
       scaleChoice(measured.log, (log) => drawMeasured({ log }))] : []));
   }
-  showCharts(measured.place, kind ? developmentSpecs([live], kind, measured.log) : []);
+  const having = kind ? runs.filter((run) => seriesOf(run, kind[0], kind[1]).length) : [];
+  showCharts(measured.place, kind ? developmentSpecs(having, kind, measured.log) : []);
 }
 
 function draw() {
-  document.getElementById("subtitle").textContent = progressWords();
+  const ended = runs.filter(({ seen }) => seen.ended).length;
+  document.getElementById("subtitle").textContent = runs.length === 1 ? progressWords(runs[0])
+    : `${plural(runs.length, "run")}, ${count(ended)} ended`;
+  for (const { run, words } of rows) words.textContent = progressWords(run);
   training.redraw();
   empty.hidden = training.place.childElementCount > 0;
   drawMeasured({});
@@ -132,19 +146,17 @@ function drawSoon() {
 }
 
 function follow() {
-  const stream = new EventSource(`/api/events${location.search}`);
+  const stream = new EventSource(`/api/events?${new URLSearchParams([...followed.keys()].map((name) => ["run", name]))}`);
   const on = (kind, act) => stream.addEventListener(kind, (event) => {
-    act(JSON.parse(event.data));
+    const data = JSON.parse(event.data);
+    act(followed.get(data.run), data);
     drawSoon();
   });
-  on("restart", () => {
-    stepsSeen = 0;
-    forget();
-  });
+  on("restart", forget);
   on("record", addRecord);
-  on("problem", ({ error }) => {
-    seen.problem = error;
-    stream.close();
+  on("problem", (run, { error }) => {
+    run.seen.problem = error;
+    if (runs.every(({ seen }) => seen.problem)) stream.close();
   });
   stream.addEventListener("open", drawSoon); /* replaces the sentence about an error */
   stream.addEventListener("error", () => {
@@ -157,10 +169,16 @@ function follow() {
 }
 
 (() => {
-  document.title = `${live.name} – attscope`;
-  document.getElementById("title").textContent = live.name;
-  showPages("live");
+  const title = runs.length < 4 ? runs.map(({ name }) => name).join(" · ") : `${runs.length} runs`;
+  const names = [...followed.keys()];
+  document.title = `${title} – attscope`;
+  document.getElementById("title").textContent = title;
+  showPages("live", element("a", { href: runsAddress("report", names) },
+    runs.length > 1 ? "Report of these runs" : "Report of this run"),
+  element("a", { href: `/#${new URLSearchParams({ chosen: names.map(encodeURIComponent).join(",") })}` },
+    "Choose runs"));
   const part = section("training", "Training", null);
+  if (runs.length > 1) part.append(element("ul", { class: "followed" }, ...rows.map(({ node }) => node)));
   part.append(training.tools, training.note, empty, training.place, measured.choices, measured.place);
   document.getElementById("sections").replaceChildren(part);
   draw();

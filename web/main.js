@@ -15,23 +15,6 @@ function subtitle() {
   return [plural(runs.length, "run"), models.join(", "), seedWords].filter(Boolean).join(" · ");
 }
 
-function legendChip(run, text = run.name) {
-  const chip = element("button", { type: "button", class: `chip ${classOf(run)}`, "aria-pressed": "true",
-    "aria-label": run.name, title: `${run.name}. Hover to highlight, click to hide or show.` },
-  lineSampleOf(run), text);
-  chip.addEventListener("pointerenter", () => focusRun(run.index));
-  chip.addEventListener("pointerleave", () => focusRun(null));
-  chip.addEventListener("focus", () => focusRun(run.index));
-  chip.addEventListener("blur", () => focusRun(null));
-  chip.addEventListener("click", () => {
-    if (!hidden.delete(run.index)) hidden.add(run.index);
-    chip.setAttribute("aria-pressed", String(!hidden.has(run.index)));
-    applyHidden(document);
-    redrawCharts();
-  });
-  return chip;
-}
-
 /* Makes one chip per run. If there are several settings, groups the chips by setting and labels them by seed. */
 function legend() {
   if (runs.length === 1) return [];
@@ -89,6 +72,10 @@ function sections() {
   document.getElementById("made").textContent = `attscope ${report.attscope}.` + (report.ode ? ""
     : ` Mean ± standard deviation (n − 1) over n ${EXPERIMENTS.some(hasInstrument) ? "samples" : "images"}, ` +
       "unless stated otherwise.");
+  const served = runs.filter((run) => run.served).map((run) => run.served);
+  if (served.length)
+    showPages("report", element("a", { href: runsAddress("live", served) },
+      served.length > 1 ? "Charts of these runs" : "Charts of this run"));
   watchBar();
   fragment.show();
   document.documentElement.dataset.ready = "true";

@@ -205,8 +205,9 @@ function section(id, title, about, extra) {
       extra ?? null));
 }
 
-/* Shows links to the pages of `attscope serve`, which take the checkpoint and the image along. */
-function showPages(current) {
+/* Shows links to the pages of `attscope serve`, which take the checkpoint and the image along. more: links that only
+   this page has. */
+function showPages(current, ...more) {
   const kept = () => new URLSearchParams([...new URLSearchParams(location.hash.slice(1))]
     .filter(([name]) => name === "model" || name === "image"));
   const links = ["explore", "ablate", "network", "lessons"].map((page) => {
@@ -217,5 +218,66 @@ function showPages(current) {
     return link;
   });
   const runs = element("a", { href: "/", "aria-current": current === "runs" ? "page" : null }, "Runs");
-  document.getElementById("subtitle").after(element("nav", { class: "pages", "aria-label": "Pages" }, runs, ...links));
+  document.getElementById("subtitle").after(element("nav", { class: "pages", "aria-label": "Pages" }, runs, ...links,
+    ...more));
+}
+
+/* The address of a page about runs, which their names on the server identify. */
+function runsAddress(page, names) {
+  return `/${page}?${new URLSearchParams(names.map((name) => ["run", name]))}`;
+}
+
+/* --- the keyboard ------------------------------------------------------------------------------------------------ */
+
+/* Makes a link that is shown when it has the focus, and gives the focus to an element. The address stays as it is,
+   because it holds the state of the page. */
+function skipTo(link, find) {
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    find()?.focus();
+  });
+  return link;
+}
+skipTo(document.querySelector(".skip"), () => {
+  const content = document.getElementById("sections");
+  content.tabIndex = -1;
+  return content;
+});
+
+/* Makes the buttons of an element one stop of the Tab key; the arrow keys, Home and End move among them. The stop is the
+   pressed button, or the one that had the focus last. wanted: a selector of the buttons. */
+function roving(place, wanted = "button") {
+  const all = () => [...place.querySelectorAll(wanted)];
+  function stopAt(button) {
+    for (const other of all()) other.tabIndex = other === button ? 0 : -1;
+  }
+  function settle() {
+    const buttons = all(), now = buttons.filter((button) => button.getAttribute("tabindex") === "0");
+    if (buttons.length && now.length !== 1)
+      stopAt(buttons.find((button) => button.getAttribute("aria-pressed") === "true") ?? buttons[0]);
+  }
+  /* The nearest button in a direction: first of the same row or column. */
+  function towards(from, dx, dy) {
+    const a = from.getBoundingClientRect(), x = a.left + a.width / 2, y = a.top + a.height / 2;
+    return minBy(all().filter((button) => button !== from).map((button) => {
+      const b = button.getBoundingClientRect(), across = b.left + b.width / 2 - x, down = b.top + b.height / 2 - y;
+      return { button, ahead: dx * across + dy * down, aside: Math.abs(dx * down) + Math.abs(dy * across) };
+    }).filter(({ ahead }) => ahead > 1), ({ ahead, aside }) => ahead + 4 * aside)?.button;
+  }
+  place.addEventListener("keydown", (event) => {
+    const at = event.target.closest(wanted), move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1],
+      ArrowDown: [0, 1] }[event.key];
+    if (!at || event.ctrlKey || event.metaKey || event.altKey) return;
+    const next = move ? towards(at, ...move) : { Home: all()[0], End: all().at(-1) }[event.key];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  });
+  place.addEventListener("focusin", (event) => {
+    const button = event.target.closest(wanted);
+    if (button && place.contains(button)) stopAt(button);
+  });
+  new MutationObserver(settle).observe(place, { childList: true, subtree: true });
+  settle();
+  return place;
 }

@@ -31,7 +31,9 @@ typedef struct report {
     att_map_file *maps;    /* one per run; without a file if the run has no maps */
     att_map_choice *shown; /* one per run: the images to show */
     int count;
-    int reference; /* index of the reference run; -1: none */
+    int reference;                             /* index of the reference run; -1: none */
+    const char *const *folders, *const *names; /* [served_count], of a server; NULL: the page is not served */
+    int served_count;
     att_report_result result;
 } report;
 
@@ -401,6 +403,14 @@ static att_status choose_maps(report *r, size_t bytes)
     return status;
 }
 
+/* Writes the run's name on the server. */
+static void write_served(att_json_writer *json, const report *r, int index)
+{
+    for (int i = 0; r->names != NULL && i < r->served_count; i++)
+        if (strcmp(r->folders[i], r->sources[index].folder) == 0)
+            att_json_put_string(json, "served", r->names[i]);
+}
+
 static att_status write_data(att_json_writer *json, report *r, const att_report_options *options)
 {
     ATT_TRY(choose_maps(r, options->map_bytes));
@@ -415,6 +425,7 @@ static att_status write_data(att_json_writer *json, report *r, const att_report_
         att_json_begin_object(json);
         att_json_put_string(json, "name", name_of(r, i));
         att_json_put_string(json, "setting", r->sources[i].setting);
+        write_served(json, r, i);
         att_report_run_write(json, &r->runs[i]);
         ATT_TRY(write_maps(json, r, i));
         att_json_end_object(json);
@@ -431,6 +442,7 @@ typedef struct target {
     const char *path; /* NULL: to `text` */
     const att_page *page;
     att_text *text;
+    const char *const *names; /* of the runs on a server; NULL: the page is not served */
 } target;
 
 static att_status write_page(report *r, const target *to, const char *data, size_t length)
@@ -464,7 +476,11 @@ static att_status make_report(att_context *context, const char *const *folders, 
                         (int)ATT_REPORT_MAX_RUNS);
     ATT_TRY(att_require_texts(context, folders, count, "the folder of a run"));
     const char *distinct[ATT_REPORT_MAX_RUNS];
-    report r = {.context = context, .arena = {.context = context}};
+    report r = {.context = context,
+                .arena = {.context = context},
+                .folders = folders,
+                .names = to->names,
+                .served_count = count};
     count = att_report_distinct(context, folders, count, distinct);
     att_status status = find_sources(&r, distinct, count);
     if (status == ATT_OK)
@@ -490,8 +506,8 @@ att_status att_report_write(att_context *context, const char *const *folders, in
     return make_report(context, folders, count, options, &(target){.path = path}, result);
 }
 
-att_status att_report_append(att_context *context, const char *const *folders, int count,
+att_status att_report_append(att_context *context, const char *const *folders, const char *const *names, int count,
                              const att_report_options *options, const att_page *page, att_text *out)
 {
-    return make_report(context, folders, count, options, &(target){.page = page, .text = out}, NULL);
+    return make_report(context, folders, count, options, &(target){.page = page, .text = out, .names = names}, NULL);
 }

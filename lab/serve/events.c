@@ -1,4 +1,4 @@
-/* The events of a running training: GET /api/events. */
+/* The events of training runs: GET /api/events. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -39,14 +39,23 @@ typedef struct feeds {
     feed *first;
 } feeds;
 
-/* A stream. */
+/* A run of a stream. */
 typedef struct follower {
     att_context *context;
-    feeds *all;
     feed *feed;
-    att_tail_place place;
-    progress progress;
+    att_text name;                      /* of the run, as JSON */
+    att_tail_place place, place_before; /* before: the last call of next() */
+    progress progress, progress_before;
+    bool ended; /* because of a problem */
 } follower;
+
+/* A stream. */
+typedef struct stream {
+    att_context *context;
+    feeds *all;
+    follower *runs;
+    int count;
+} stream;
 
 /* --- progress ----------------------------------------------------------------------------------------------------- */
 
@@ -99,30 +108,41 @@ static double seconds_left(const progress *p)
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
-static void append_event(att_text *out, const char *kind, const char *data)
+/* more: further members of the data. */
+static void append_event(const follower *f, att_text *out, const char *kind, const char *more)
 {
-    att_text_append(out, "event: %s\ndata: %s\n\n", kind, data);
+    att_text_append(out, "event: %s\ndata: {\"run\":%s%s}\n\n", kind, f->name.data, more);
+}
+
+/* Appends the text as JSON. */
+static att_status append_json(att_context *context, const char *text, att_text *out)
+{
+    const char *json;
+    size_t length;
+    att_json_writer *writer = NULL;
+    ATT_TRY(att_json_writer_create(context, false, &writer));
+    att_json_string(writer, text);
+    const att_status status = att_json_writer_finish(writer, &json, &length);
+    if (status == ATT_OK)
+        att_text_append_bytes(out, json, length);
+    att_json_writer_destroy(&writer);
+    return status == ATT_OK && out->failed ? att_fail_memory(context, length, "an event") : status;
 }
 
 static void append_problem(const follower *f, att_text *out)
 {
-    const char *text;
-    size_t length;
-    att_json_writer *json = NULL;
-    if (att_json_writer_create(f->context, false, &json) != ATT_OK)
-        return;
-    att_json_begin_object(json);
-    att_json_put_string(json, "error", att_context_message(f->context));
-    att_json_end_object(json);
-    if (att_json_writer_finish(json, &text, &length) == ATT_OK)
-        append_event(out, "problem", text);
-    att_json_writer_destroy(&json);
+    att_text error = {.context = f->context};
+    att_text_append(&error, ",\"error\":");
+    if (append_json(f->context, att_context_message(f->context), &error) == ATT_OK)
+        append_event(f, out, "problem", error.data);
+    att_text_free(&error);
 }
 
-/* Appends {record: the line, ...}. A carriage return, which may stand between the line's tokens, would end the event's
- * line. */
-static void append_record(const progress *p, const char *line, size_t length, att_text *out)
+/* Appends {run, record: the line, ...}. A carriage return, which may stand between the line's tokens, would end the
+ * event's line. */
+static void append_record(const follower *f, const char *line, size_t length, att_text *out)
 {
+    const progress *p = &f->progress;
     char speed[ATT_NUMBER_TEXT], left[ATT_NUMBER_TEXT], updates[ATT_NUMBER_TEXT];
     const double values[] = {p->images_per_second, seconds_left(p), p->updates};
     char *texts[] = {speed, left, updates};
@@ -131,9 +151,10 @@ static void append_record(const progress *p, const char *line, size_t length, at
             att_format_number(values[i], texts[i]);
         else
             strcpy(texts[i], "null");
-    att_text_append(
-        out, "event: record\ndata: {\"images_per_second\":%s,\"seconds_left\":%s,\"updates\":%s,\"record\":", speed,
-        left, updates);
+    att_text_append(out,
+                    "event: record\ndata: {\"run\":%s,\"images_per_second\":%s,\"seconds_left\":%s,\"updates\":%s,"
+                    "\"record\":",
+                    f->name.data, speed, left, updates);
     const size_t begin = out->length;
     att_text_append_bytes(out, line, length);
     for (size_t i = begin; !out->failed && i < out->length; i++)
@@ -153,7 +174,7 @@ static att_status append_lines(follower *f, const att_text *lines, att_text *out
         ATT_TRY(att_json_parse(f->context, f->feed->path, line, (size_t)(newline - line), &record));
         note(&f->progress, record);
         json_decref(record);
-        append_record(&f->progress, line, (size_t)(newline - line), out);
+        append_record(f, line, (size_t)(newline - line), out);
         line = newline + 1;
     }
     return ATT_OK;
@@ -168,7 +189,7 @@ static att_status append_events(follower *f, att_text *out)
     pthread_mutex_unlock(&f->feed->lock);
     if (restarted) {
         f->progress = unknown;
-        append_event(out, "restart", "{}");
+        append_event(f, out, "restart", "");
     }
     if (status == ATT_OK)
         status = append_lines(f, &lines, out);
@@ -176,22 +197,48 @@ static att_status append_events(follower *f, att_text *out)
     return out->failed ? ATT_ERR_MEMORY : status;
 }
 
-/* Without memory for the events, the follower stays where it was: a later call sends them. */
+static void keep(stream *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        s->runs[i].place_before = s->runs[i].place;
+        s->runs[i].progress_before = s->runs[i].progress;
+    }
+}
+
+/* Takes back what was appended since keep(), for which there is no memory: a later call appends it. */
+static void take_back(stream *s, att_text *out)
+{
+    for (int i = 0; i < s->count; i++) {
+        s->runs[i].place = s->runs[i].place_before;
+        s->runs[i].progress = s->runs[i].progress_before;
+    }
+    att_text_free(out);
+}
+
+/* A run with damaged records is followed no longer; the stream ends after the last such run. */
 static att_status next(void *user, att_text *out)
 {
-    follower *f = user;
-    const att_tail_place place = f->place;
-    const progress before = f->progress;
-    const att_status status = append_events(f, out);
-    if (status == ATT_ERR_MEMORY) {
-        f->place = place;
-        f->progress = before;
-        att_text_free(out);
-        return ATT_OK;
+    stream *s = user;
+    att_status last = ATT_OK;
+    int left = 0;
+    keep(s);
+    for (int i = 0; i < s->count; i++) {
+        follower *f = &s->runs[i];
+        if (f->ended)
+            continue;
+        const att_status status = append_events(f, out);
+        if (status == ATT_ERR_MEMORY) {
+            take_back(s, out);
+            return ATT_OK;
+        }
+        if (status != ATT_OK) {
+            append_problem(f, out);
+            f->ended = true;
+            last = status;
+        } else
+            left++;
     }
-    if (status != ATT_OK)
-        append_problem(f, out);
-    return status;
+    return left > 0 ? ATT_OK : last;
 }
 
 /* --- feeds -------------------------------------------------------------------------------------------------------- */
@@ -260,35 +307,52 @@ static void leave_feed(feeds *all, feed *left)
 
 /* --- streams ------------------------------------------------------------------------------------------------------ */
 
-static void close_follower(void *user)
+static void close_stream(void *user)
 {
-    follower *f = user;
-    leave_feed(f->all, f->feed);
-    att_free(f->context, f);
+    stream *s = user;
+    for (int i = 0; i < s->count; i++) {
+        att_text_free(&s->runs[i].name);
+        leave_feed(s->all, s->runs[i].feed);
+    }
+    att_free(s->context, s->runs);
+    att_free(s->context, s);
 }
 
-static att_status join(const att_request *request, feed **joined)
+static att_status join(stream *s, const char *name, const char *folder)
 {
-    int64_t run;
-    char folder[ATT_RUN_PATH], path[ATT_RUN_PATH];
-    ATT_TRY(att_request_integer(request, "run", 0, INT32_MAX, &run));
-    ATT_TRY(att_site_run(request->site, request->context, run, folder));
-    ATT_TRY(att_path_join(request->context, folder, "metrics.jsonl", path, sizeof path));
-    return join_feed(request->state, request->context, path, joined);
+    char path[ATT_RUN_PATH];
+    follower *f = &s->runs[s->count];
+    *f = (follower){.context = s->context, .name = {.context = s->context}, .progress = unknown};
+    ATT_TRY(att_path_join(s->context, folder, "metrics.jsonl", path, sizeof path));
+    ATT_TRY(join_feed(s->all, s->context, path, &f->feed));
+    s->count++;
+    return append_json(s->context, name, &f->name);
+}
+
+static att_status join_all(const att_request_runs *runs, stream *s)
+{
+    ATT_TRY(att_new(s->context, &s->runs, (size_t)runs->count, "an event stream"));
+    for (int i = 0; i < runs->count; i++)
+        ATT_TRY(join(s, runs->names[i], runs->folders[i]));
+    return ATT_OK;
 }
 
 static att_status get_events(const att_request *request, att_response *response)
 {
-    feed *joined;
-    ATT_TRY(join(request, &joined));
-    follower *f = att_allocate(request->context, sizeof *f);
-    if (f == NULL) {
-        leave_feed(request->state, joined);
-        return att_fail_memory(request->context, sizeof *f, "an event stream");
+    att_request_runs *runs;
+    stream *s;
+    ATT_TRY(att_request_find_runs(request, &runs));
+    att_status status = att_new(request->context, &s, 1, "an event stream");
+    if (status == ATT_OK) {
+        *s = (stream){.context = request->context, .all = request->state};
+        status = join_all(runs, s);
+        if (status == ATT_OK)
+            response->stream = (att_stream){next, close_stream, s};
+        else
+            close_stream(s);
     }
-    *f = (follower){.context = request->context, .all = request->state, .feed = joined, .progress = unknown};
-    response->stream = (att_stream){next, close_follower, f};
-    return ATT_OK;
+    att_free(request->context, runs);
+    return status;
 }
 
 static const att_route routes[] = {{"/api/events", ATT_GET, get_events}};

@@ -9,8 +9,7 @@
 #include "lab/serve/engine.h"
 #include "lab/serve/list.h"
 
-/* A model is a checkpoint that was named itself, "m0", or the best checkpoint of a run, "r0". */
-enum { ID = 24, MOST_LAYERS = 1024, MOST_ABLATED = 100000 };
+enum { MOST_LAYERS = 1024, MOST_ABLATED = 100000 };
 
 /* Whether a model is a network's name, for random weights, in place of a checkpoint. */
 static bool is_random(const char *model)
@@ -26,8 +25,10 @@ static att_status try_models(att_context *context, const att_site *site, att_eng
     const int count = att_site_model_count(site);
     bool useful = count == 0 || att_site_has_runs(site);
     for (int i = 0; i < count; i++) {
-        const char *model = att_site_model(site, i);
-        const att_status status = is_random(model) ? ATT_OK : att_engine_open(engine, context, model);
+        const att_site_model model = att_site_model_at(site, i);
+        att_status status = att_engine_name_network(engine, context, model.path, model.network);
+        if (status == ATT_OK && !is_random(model.path))
+            status = att_engine_open(engine, context, model.path);
         useful |= status == ATT_OK;
         if (status == ATT_ERR_STOPPED || (!useful && i == count - 1))
             return status;
@@ -59,22 +60,6 @@ static void close_explore(void *state)
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
 
-/* Writes the path of the model `id`. */
-static att_status find_model(const att_request *request, const char *id, char path[static ATT_RUN_PATH])
-{
-    int64_t number;
-    bool is_run = *id == 'r';
-    if ((*id != 'm' && !is_run) || !att_text_to_i64(id + 1, &number) || number < 0)
-        return att_fail(request->context, ATT_ERR_ARGUMENT, "\"%s\" is no model: expected m<number> or r<number>", id);
-    if (is_run)
-        return att_site_run(request->site, request->context, number, path);
-    if (number >= att_site_model_count(request->site))
-        return att_fail(request->context, ATT_ERR_NOT_FOUND, "there is no model \"%s\"", id);
-    if (snprintf(path, ATT_RUN_PATH, "%s", att_site_model(request->site, (int)number)) >= ATT_RUN_PATH)
-        return att_fail(request->context, ATT_ERR_ARGUMENT, "the path of model \"%s\" is too long", id);
-    return ATT_OK;
-}
-
 /* The texts of a view. */
 typedef struct asked {
     char path[ATT_RUN_PATH], image[ATT_ENGINE_ID], changes[ATT_ENGINE_CHANGES];
@@ -82,9 +67,9 @@ typedef struct asked {
 
 static att_status read_model(const att_request *request, char path[static ATT_RUN_PATH])
 {
-    char id[ID];
-    ATT_TRY(att_request_text(request, "model", id, sizeof id));
-    return find_model(request, id, path);
+    char name[ATT_RUN_PATH];
+    ATT_TRY(att_request_text(request, "model", name, sizeof name));
+    return att_site_find_model(request->site, request->context, name, path);
 }
 
 static att_status read_view(const att_request *request, asked *texts, att_engine_view *view)
@@ -151,17 +136,20 @@ static att_status answer_json(const att_request *request, att_response *response
     return status;
 }
 
-/* random: a network's name in place of a path. */
-static void write_listed(att_json_writer *writer, char kind, int64_t number, const char *path, bool random)
+/* name: by which links call the model; of a run: its folder's. */
+static att_status write_listed(const att_request *request, const char *name, const char *path, att_json_writer *writer)
 {
-    char id[ID], name[ATT_RUN_PATH];
-    snprintf(id, sizeof id, "%c%lld", kind, (long long)number);
-    snprintf(name, sizeof name, "%s%s", att_path_last(path), random ? " (random weights)" : "");
+    char shown[ATT_RUN_PATH], network[ATT_ENGINE_NETWORK];
+    const bool random = is_random(path);
+    ATT_TRY(att_engine_find_network(request->state, request->context, path, network));
+    snprintf(shown, sizeof shown, "%s%s", name, random ? " (random weights)" : "");
     att_json_begin_object(writer);
-    att_json_put_string(writer, "id", id);
-    att_json_put_string(writer, "name", name);
+    att_json_put_string(writer, "id", name);
+    att_json_put_string(writer, "name", shown);
     att_json_put_string(writer, "path", random ? NULL : path);
+    att_json_put_string(writer, "network", *network ? network : NULL);
     att_json_end_object(writer);
+    return ATT_OK;
 }
 
 /* Runs without a checkpoint are left out. */
@@ -172,13 +160,13 @@ static att_status write_models(const att_request *request, att_json_writer *writ
     ATT_TRY(att_site_count_runs(request->site, request->context, &runs));
     att_json_put_array(writer, "models");
     for (int i = 0; i < att_site_model_count(request->site); i++) {
-        const char *model = att_site_model(request->site, i);
-        write_listed(writer, 'm', i, model, is_random(model));
+        const att_site_model model = att_site_model_at(request->site, i);
+        ATT_TRY(write_listed(request, model.name, model.path, writer));
     }
     for (int i = 0; i < runs; i++) {
         ATT_TRY(att_site_run(request->site, request->context, i, folder));
         if (att_network_find_file(request->context, folder, file, sizeof file) == ATT_OK && *file)
-            write_listed(writer, 'r', i, folder, false);
+            ATT_TRY(write_listed(request, att_site_run_name(request->site, i), folder, writer));
     }
     att_json_end_array(writer);
     return ATT_OK;
@@ -256,6 +244,30 @@ static att_status write_figures(const att_request *request, att_json_writer *wri
     return att_engine_write_figures(request->state, request->context, &view, with, writer);
 }
 
+static att_status read_tensor(const att_request *request, char path[static ATT_RUN_PATH],
+                              char name[static ATT_ENGINE_NAME])
+{
+    ATT_TRY(read_model(request, path));
+    return att_request_text(request, "name", name, ATT_ENGINE_NAME);
+}
+
+static att_status write_tensor(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH], name[ATT_ENGINE_NAME];
+    ATT_TRY(read_tensor(request, path, name));
+    return att_engine_write_tensor(request->state, request->context, path, name, writer);
+}
+
+static att_status write_nearest(const att_request *request, att_json_writer *writer)
+{
+    char path[ATT_RUN_PATH], image[ATT_ENGINE_ID];
+    int64_t count;
+    ATT_TRY(read_model(request, path));
+    ATT_TRY(att_request_text(request, "image", image, sizeof image));
+    ATT_TRY(att_request_integer(request, "count", 1, 64, &count));
+    return att_engine_write_nearest(request->state, request->context, path, image, (int)count, writer);
+}
+
 /* Reads parts=heads|branches, uniform=0|1 and images=N. */
 static att_status read_cuts(const att_request *request, char path[static ATT_RUN_PATH], att_engine_cuts *cuts)
 {
@@ -305,6 +317,8 @@ ANSWERS(get_times, write_times)
 ANSWERS(get_figures, write_figures)
 ANSWERS(get_ablation, write_ablation)
 ANSWERS(get_changed, write_changed)
+ANSWERS(get_tensor, write_tensor)
+ANSWERS(get_nearest, write_nearest)
 #undef ANSWERS
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
@@ -345,6 +359,17 @@ static att_status get_logits(const att_request *request, att_response *response)
     ATT_TRY(att_request_integer(request, "column", 0, INT32_MAX, &column));
     response->type = "application/octet-stream";
     return att_engine_logits(request->state, request->context, &view, (int)row, (int)column, &response->body);
+}
+
+static att_status get_values(const att_request *request, att_response *response)
+{
+    char path[ATT_RUN_PATH], name[ATT_ENGINE_NAME];
+    int64_t first, count;
+    ATT_TRY(read_tensor(request, path, name));
+    ATT_TRY(att_request_integer(request, "first", 0, INT32_MAX, &first));
+    ATT_TRY(att_request_integer(request, "count", 1, 256, &count));
+    response->type = "application/octet-stream";
+    return att_engine_values(request->state, request->context, path, name, first, count, &response->body);
 }
 
 static att_status get_weights(const att_request *request, att_response *response)
@@ -399,6 +424,8 @@ static const att_route routes[] = {
     {"/api/graph", ATT_GET, get_graph},         {"/api/times", ATT_GET, get_times},
     {"/api/figures", ATT_GET, get_figures},     {"/api/classes", ATT_GET, get_classes},
     {"/api/logits", ATT_GET, get_logits},       {"/api/relevance", ATT_GET, get_relevance},
+    {"/api/tensor", ATT_GET, get_tensor},       {"/api/values", ATT_GET, get_values},
+    {"/api/nearest", ATT_GET, get_nearest},
 };
 
 const att_route_group att_routes_explore = {routes, sizeof routes / sizeof *routes, open_explore, close_explore};

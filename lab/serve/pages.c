@@ -1,4 +1,4 @@
-/* The pages: the list of runs, the charts of a running training, the report of a run. */
+/* The pages: the list of runs, the charts of training runs, the report of runs. */
 #include <pthread.h>
 
 #include "base/core/error.h"
@@ -35,18 +35,30 @@ static att_status get_start(const att_request *request, att_response *response)
     return att_response_empty_page(request, &att_page_start, response);
 }
 
+static att_status append_page(const att_request *request, const att_request_runs *runs, const att_page *page,
+                              const att_report_options *options, att_response *response)
+{
+    press *state = request->state;
+    const char *folders[ATT_REQUEST_RUNS], *names[ATT_REQUEST_RUNS];
+    for (int i = 0; i < runs->count; i++) {
+        folders[i] = runs->folders[i];
+        names[i] = runs->names[i];
+    }
+    pthread_mutex_lock(&state->lock);
+    att_status status =
+        att_report_append(request->context, folders, names, runs->count, options, page, &response->body);
+    pthread_mutex_unlock(&state->lock);
+    return status == ATT_OK ? att_response_page(response) : status;
+}
+
 static att_status get_page(const att_request *request, const att_page *page, const att_report_options *options,
                            att_response *response)
 {
-    press *state = request->state;
-    int64_t run;
-    char folder[ATT_RUN_PATH];
-    ATT_TRY(att_request_integer(request, "run", 0, INT32_MAX, &run));
-    ATT_TRY(att_site_run(request->site, request->context, run, folder));
-    pthread_mutex_lock(&state->lock);
-    att_status status = att_report_append(request->context, &(const char *){folder}, 1, options, page, &response->body);
-    pthread_mutex_unlock(&state->lock);
-    return status == ATT_OK ? att_response_page(response) : status;
+    att_request_runs *runs;
+    ATT_TRY(att_request_find_runs(request, &runs));
+    const att_status status = append_page(request, runs, page, options, response);
+    att_free(request->context, runs);
+    return status;
 }
 
 static att_status get_report(const att_request *request, att_response *response)

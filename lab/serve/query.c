@@ -58,18 +58,30 @@ static const char *next_of(const char *parameter)
     return *end == '&' ? end + 1 : NULL;
 }
 
+/* The first parameter of this name from `at` on; NULL if there is none. */
+static const char *find_from(const char *at, const char *name)
+{
+    while (at != NULL && !is_called(at, name))
+        at = next_of(at);
+    return at;
+}
+
 att_query_found att_query_find(const char *query, const char *name, char *text, size_t size)
 {
-    const char *found = NULL;
-    for (const char *at = query; at != NULL; at = next_of(at)) {
-        if (!is_called(at, name))
-            continue;
-        if (found != NULL)
-            return ATT_QUERY_REPEATED;
-        found = at;
-    }
+    const char *found = find_from(query, name);
     if (found == NULL)
         return ATT_QUERY_ABSENT;
+    if (find_from(next_of(found), name) != NULL)
+        return ATT_QUERY_REPEATED;
+    return decode_value(found, text, size) ? ATT_QUERY_FOUND : ATT_QUERY_MALFORMED;
+}
+
+att_query_found att_query_find_next(const char **at, const char *name, char *text, size_t size)
+{
+    const char *found = find_from(*at, name);
+    if (found == NULL)
+        return ATT_QUERY_ABSENT;
+    *at = next_of(found);
     return decode_value(found, text, size) ? ATT_QUERY_FOUND : ATT_QUERY_MALFORMED;
 }
 

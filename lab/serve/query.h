@@ -15,6 +15,9 @@ typedef enum att_query_found {
  * hexadecimal digits, an encoded NUL, or a value of `size` bytes or more. text: only written if FOUND. */
 att_query_found att_query_find(const char *query, const char *name, char *text, size_t size);
 
+/* Decodes the value of the next parameter `name`, from *at on, which begins as the query, and moves *at behind it. */
+att_query_found att_query_find_next(const char **at, const char *name, char *text, size_t size);
+
 /* Appends the query, still encoded, without the parameters of this name. */
 void att_query_without(const char *query, const char *name, att_text *out);
 

@@ -5,6 +5,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "base/io/file.h"
 #include "lab/serve/access.h"
 #include "lab/serve/query.h"
 
@@ -35,6 +36,50 @@ att_status att_request_integer(const att_request *request, const char *name, int
                         name, (long long)low, (long long)high);
     *value = found;
     return ATT_OK;
+}
+
+static bool has_run(const att_request_runs *runs, const char *name)
+{
+    for (int i = 0; i < runs->count; i++)
+        if (strcmp(runs->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static att_status add_run(const att_request *request, const char *name, att_request_runs *runs)
+{
+    if (has_run(runs, name))
+        return ATT_OK;
+    if (runs->count == ATT_REQUEST_RUNS)
+        return att_fail(request->context, ATT_ERR_ARGUMENT, "more than %d runs together: choose fewer",
+                        (int)ATT_REQUEST_RUNS);
+    ATT_TRY(att_site_find_run(request->site, request->context, name, runs->folders[runs->count]));
+    return att_path_copy(request->context, name, runs->names[runs->count++], ATT_RUN_PATH);
+}
+
+static att_status find_runs(const att_request *request, att_request_runs *runs)
+{
+    char name[ATT_RUN_PATH];
+    att_query_found found;
+    for (const char *at = request->query;
+         (found = att_query_find_next(&at, "run", name, sizeof name)) != ATT_QUERY_ABSENT;) {
+        if (found != ATT_QUERY_FOUND || *name == '\0')
+            return att_fail(request->context, ATT_ERR_ARGUMENT, "a parameter run is malformed, or empty");
+        ATT_TRY(add_run(request, name, runs));
+    }
+    return runs->count > 0 ? ATT_OK : att_fail(request->context, ATT_ERR_ARGUMENT, "the parameter run is missing");
+}
+
+att_status att_request_find_runs(const att_request *request, att_request_runs **runs)
+{
+    att_request_runs *found;
+    ATT_TRY(att_new(request->context, &found, 1, "the names of runs"));
+    const att_status status = find_runs(request, found);
+    if (status == ATT_OK)
+        *runs = found;
+    else
+        att_free(request->context, found);
+    return status;
 }
 
 /* --- bodies ------------------------------------------------------------------------------------------------------- */

@@ -42,6 +42,16 @@ att_status att_request_text(const att_request *request, const char *name, char *
 /* The same for a whole number in [low, high]. */
 att_status att_request_integer(const att_request *request, const char *name, int64_t low, int64_t high, int64_t *value);
 
+/* The runs that the parameters `run` name, by their names, each once, in their order. */
+enum { ATT_REQUEST_RUNS = 32 };
+typedef struct att_request_runs {
+    int count; /* at least 1 */
+    char names[ATT_REQUEST_RUNS][ATT_RUN_PATH], folders[ATT_REQUEST_RUNS][ATT_RUN_PATH];
+} att_request_runs;
+/* On success the caller frees *runs with att_free() and the request's context. Errors: ERR_ARGUMENT (none, a malformed
+ * one, more than ATT_REQUEST_RUNS), ERR_NOT_FOUND, ERR_MEMORY. */
+att_status att_request_find_runs(const att_request *request, att_request_runs **runs);
+
 /* A source of server-sent events. next() appends the events that are new, if there are any, to `out`, and returns at
  * once; it is called a few times per second on one thread. After a failure the stream ends. If memory is short for a
  * moment, next() appends nothing and returns ATT_OK: a later call sends the events. close() frees `user`. */

@@ -13,10 +13,10 @@
 
 /* What identifies the contents of a run's records, so that they are read again only after a change. */
 typedef struct stamp {
-    ino_t inode; /* 0: there is no metrics.jsonl */
+    ino_t inode; /* of metrics.jsonl; 0: there is none */
     off_t size;
-    struct timespec changed;
-    bool measured; /* whether there is a measure.jsonl */
+    struct timespec changed; /* of metrics.jsonl or, if there is none, of measure.jsonl */
+    bool measured;           /* whether there is a measure.jsonl */
 } stamp;
 
 typedef struct known_run {
@@ -54,12 +54,19 @@ static void close_runs(void *state)
     att_free(known->context, known);
 }
 
-static stamp stamp_of(att_context *context, const char *folder)
+static bool find_file(att_context *context, const char *folder, const char *name, struct stat *info)
 {
     char path[ATT_RUN_PATH];
+    return att_path_join(context, folder, name, path, sizeof path) == ATT_OK && stat(path, info) == 0;
+}
+
+static stamp stamp_of(att_context *context, const char *folder)
+{
     struct stat info;
-    stamp found = {.measured = att_file_exists_in(folder, "measure.jsonl")};
-    if (att_path_join(context, folder, "metrics.jsonl", path, sizeof path) != ATT_OK || stat(path, &info) != 0)
+    stamp found = {.measured = find_file(context, folder, "measure.jsonl", &info)};
+    if (found.measured)
+        found.changed = info.st_mtim;
+    if (!find_file(context, folder, "metrics.jsonl", &info))
         return found;
     found.inode = info.st_ino;
     found.size = info.st_size;
@@ -166,19 +173,27 @@ static void write_settings(att_json_writer *json, const json_t *settings, const 
     att_json_end_object(json);
 }
 
-static void write_run(att_json_writer *json, int number, const char *folder, const known_run *run, const json_t *varied,
-                      const att_locked_files *locked)
+/* When the process that wrote the records began, in seconds since 1970: the file's time less that of its last record. A
+ * run without records was measured at this time. */
+static double started(const known_run *run)
+{
+    const double changed = (double)run->at.changed.tv_sec, seconds = run->summary.seconds;
+    return run->at.changed.tv_sec == 0 ? NAN : round(changed - (seconds > 0 ? seconds : 0));
+}
+
+static void write_run(att_json_writer *json, const char *name, const char *folder, const known_run *run,
+                      const json_t *varied, const att_locked_files *locked)
 {
     const att_run_summary *s = &run->summary;
     att_json_begin_object(json);
-    att_json_put_integer(json, "run", number);
-    write_known(json, "name", att_path_last(folder));
+    write_known(json, "run", name);
     write_known(json, "state", state_of(run, locked));
     write_known(json, "model", s->model);
     att_json_put_number(json, "epochs", s->trained ? s->epochs : NAN);
     att_json_put_number(json, "epochs_wanted", s->epochs_wanted >= 0 ? (double)s->epochs_wanted : NAN);
     att_json_put_number(json, "step", s->trained ? (double)s->step : NAN);
     att_json_put_number(json, "seconds", s->seconds);
+    att_json_put_number(json, "started", started(run));
     write_best(json, s);
     write_settings(json, s->settings, varied);
     att_json_put_bool(json, "trained", s->trained);
@@ -212,7 +227,7 @@ static att_status write_runs(known_runs *known, const att_request *request, cons
         char folder[ATT_RUN_PATH];
         status = att_site_run(request->site, request->context, i, folder);
         if (status == ATT_OK)
-            write_run(json, i, folder, &known->runs[i], varied, locked);
+            write_run(json, att_site_run_name(request->site, i), folder, &known->runs[i], varied, locked);
     }
     att_json_end_array(json);
     json_decref(varied);
@@ -224,8 +239,7 @@ static void write_models(const att_site *site, att_json_writer *json)
     att_json_put_array(json, "models");
     for (int i = 0; i < att_site_model_count(site); i++) {
         att_json_begin_object(json);
-        att_json_put_integer(json, "model", i);
-        write_known(json, "name", att_path_last(att_site_model(site, i)));
+        write_known(json, "name", att_site_model_at(site, i).name);
         att_json_end_object(json);
     }
     att_json_end_array(json);

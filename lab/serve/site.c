@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <attscope/hub.h>
+#include <attscope/models.h>
 #include <attscope/network.h>
 
 #include "base/core/error.h"
@@ -19,27 +21,34 @@
 /* The most runs that a site lists. A folder with more is hardly a folder of runs. */
 enum { MOST_RUNS = 10000 };
 
-typedef struct names {
-    const char **items;
+typedef struct entry {
+    const char *path;
+    const char *name;    /* the end of the path that links hold; NULL: not given yet, or a folder */
+    const char *network; /* of a checkpoint that was named as NETWORK=FILE; NULL: none */
+} entry;
+
+typedef struct entries {
+    entry *items;
     int count, capacity;
-} names;
+} entries;
 
 struct att_site {
     att_context *context;
     att_arena arena; /* all strings; used with the lock held */
-    names folders, runs, models;
+    entries folders, runs, models;
     const char *images, *network, *labels; /* NULL: none */
     pthread_mutex_t lock;                  /* of arena and runs */
 };
 
-static att_status add(att_site *site, names *list, const char *path)
+static att_status add(att_site *site, entries *list, const char *path, const char *network)
 {
     if (!att_list_grow(site->context, &list->items, list->count, &list->capacity, sizeof *list->items))
         return att_fail_memory(site->context, sizeof *list->items, path);
     const char *kept = att_arena_string(&site->arena, path);
-    if (kept == NULL)
+    const char *named = network != NULL ? att_arena_string(&site->arena, network) : NULL;
+    if (kept == NULL || (network != NULL && named == NULL))
         return att_fail_memory(site->context, strlen(path), path);
-    list->items[list->count++] = kept;
+    list->items[list->count++] = (entry){.path = kept, .network = named};
     return ATT_OK;
 }
 
@@ -56,45 +65,145 @@ static bool is_checkpoint(const char *folder)
            att_file_exists_in(folder, "pytorch_model.bin.index.json");
 }
 
-static bool is_listed(const names *list, const char *path)
+static const entry *find_path(const entries *list, const char *path)
 {
     for (int i = 0; i < list->count; i++)
-        if (strcmp(list->items[i], path) == 0)
+        if (strcmp(list->items[i].path, path) == 0)
+            return &list->items[i];
+    return NULL;
+}
+
+static const entry *find_name(const entries *list, const char *name)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->items[i].name != NULL && strcmp(list->items[i].name, name) == 0)
+            return &list->items[i];
+    return NULL;
+}
+
+/* network: the name before '=' of the operand; NULL: none. */
+static att_status add_once(att_site *site, entries *list, const char *path, const char *network)
+{
+    const entry *listed = find_path(list, path);
+    if (listed == NULL)
+        return add(site, list, path, network);
+    if ((network == NULL) == (listed->network == NULL) && (network == NULL || strcmp(network, listed->network) == 0))
+        return ATT_OK;
+    return att_fail(site->context, ATT_ERR_ARGUMENT,
+                    "%s is given twice, for different networks (%s and %s): give it once", path,
+                    listed->network != NULL ? listed->network : "none named", network != NULL ? network : "none named");
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+/* Whether the path is `end`, or ends in "/" and it. */
+static bool ends_in(const char *path, const char *end)
+{
+    const size_t whole = strlen(path), part = strlen(end);
+    return whole >= part && strcmp(path + whole - part, end) == 0 &&
+           (whole == part || path[whole - part - 1] == '/' || *end == '/');
+}
+
+/* The start of the last component of path[0..end). */
+static size_t component_before(const char *path, size_t end)
+{
+    while (end > 0 && path[end - 1] != '/')
+        end--;
+    return end;
+}
+
+/* Whether the path of a model other than model `except` ends in `end`. */
+static bool others_end_in(const entries *models, int except, const char *end)
+{
+    for (int i = 0; i < models->count; i++)
+        if (i != except && ends_in(models->items[i].path, end))
             return true;
     return false;
 }
 
-static att_status add_once(att_site *site, names *list, const char *path)
+/* Gives names to the models: of each the shortest end of its path that no other model's path has. */
+static void name_models(att_site *site)
 {
-    return is_listed(list, path) ? ATT_OK : add(site, list, path);
+    for (int i = 0; i < site->models.count; i++) {
+        entry *model = &site->models.items[i];
+        size_t begin = component_before(model->path, strlen(model->path));
+        while (begin > 0 && others_end_in(&site->models, i, model->path + begin))
+            begin = component_before(model->path, begin - 1);
+        model->name = model->path + begin;
+    }
 }
 
+/* Gives names to the runs that have none: of each the shortest end of its path that is no name so far. Names never
+ * change, so that links stay valid while further runs appear. */
+static void name_runs(att_site *site)
+{
+    for (int i = 0; i < site->runs.count; i++) {
+        entry *run = &site->runs.items[i];
+        if (run->name != NULL)
+            continue;
+        size_t begin = component_before(run->path, strlen(run->path));
+        while (begin > 0 && (find_name(&site->models, run->path + begin) || find_name(&site->runs, run->path + begin)))
+            begin = component_before(run->path, begin - 1);
+        run->name = run->path + begin;
+    }
+}
+
+/* --- operands ----------------------------------------------------------------------------------------------------- */
+
 /* A network's name, for random weights, or a name of pretrained weights, which are downloaded if necessary. */
-static att_status add_name(att_site *site, const char *name)
+static att_status add_name(att_site *site, const char *name, const char *network)
 {
     char file[ATT_RUN_PATH];
     ATT_TRY(att_network_find_file(site->context, name, file, sizeof file));
-    return add_once(site, &site->models, name);
+    return add_once(site, &site->models, name, network);
+}
+
+/* The list to which a file or folder belongs. */
+static entries *list_of(att_site *site, const char *path)
+{
+    return !att_file_is_folder(path) ? &site->models
+           : is_run(path)            ? &site->runs
+           : is_checkpoint(path)     ? &site->models
+                                     : &site->folders;
 }
 
 /* Keeps the real path, so that a folder is listed once, and "." has a name. */
-static att_status add_operand(att_site *site, const char *path)
+static att_status add_path(att_site *site, const char *path, const char *network)
 {
-    ATT_TRY(att_require(site->context, path, "a path to serve"));
     char *real = realpath(path, NULL);
-    if (real == NULL && errno == ENOENT && (strchr(path, '/') == NULL || att_hub_is_name(path)))
-        return add_name(site, path);
+    if (real == NULL && errno == ENOENT && ((network == NULL && strchr(path, '/') == NULL) || att_hub_is_name(path)))
+        return add_name(site, path, network);
     if (real == NULL)
         return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: %s", path,
                         errno == ENOENT ? "there is no such file or folder" : strerror(errno));
-    att_status status = add_once(site,
-                                 !att_file_is_folder(real) ? &site->models
-                                 : is_run(real)            ? &site->runs
-                                 : is_checkpoint(real)     ? &site->models
-                                                           : &site->folders,
-                                 real);
+    entries *list = list_of(site, real);
+    att_status status = ATT_OK;
+    if (network != NULL && list != &site->models)
+        status = att_fail(site->context, ATT_ERR_ARGUMENT,
+                          "%s=%s: expected a checkpoint after %s=, which is a network's name; %s is a folder of %s",
+                          network, path, network, path, list == &site->runs ? "a run" : "runs");
+    if (status == ATT_OK)
+        status = add_once(site, list, real, network);
     free(real);
     return status;
+}
+
+/* PATH, or NETWORK=PATH for a checkpoint that does not name its network. A path may contain '=', too. */
+static att_status add_operand(att_site *site, const char *operand)
+{
+    att_network_name name;
+    char network[ATT_RUN_PATH];
+    ATT_TRY(att_require(site->context, operand, "a path to serve"));
+    const char *equals = strchr(operand, '=');
+    if (equals == NULL || memchr(operand, '/', (size_t)(equals - operand)) != NULL || att_file_exists(operand))
+        return add_path(site, operand, NULL);
+    snprintf(network, sizeof network, "%.*s", (int)(equals - operand), operand);
+    const att_status status = att_model_resolve(site->context, network, &name);
+    if (status == ATT_OK)
+        return add_path(site, equals + 1, network);
+    char why[1024];
+    snprintf(why, sizeof why, "%s", att_context_message(site->context));
+    return att_fail(site->context, status, "%s: expected NETWORK=CHECKPOINT; %s", operand, why);
 }
 
 /* --- folders of runs ---------------------------------------------------------------------------------------------- */
@@ -105,23 +214,24 @@ static att_status add_entry(att_site *site, const char *folder, const char *name
     if (name[0] == '.' || att_path_join(site->context, folder, name, path, sizeof path) != ATT_OK || !is_run(path) ||
         site->runs.count == MOST_RUNS)
         return ATT_OK;
-    return add_once(site, &site->runs, path);
+    return add_once(site, &site->runs, path, NULL);
 }
 
 /* A folder that was removed since the start has no runs. */
 static att_status add_runs_in(att_site *site, att_context *context, const char *folder)
 {
-    struct dirent **entries;
-    const int found = scandir(folder, &entries, NULL, alphasort);
-    if (found < 0)
+    struct dirent **found;
+    const int count = scandir(folder, &found, NULL, alphasort);
+    if (count < 0)
         return errno == ENOENT ? ATT_OK : att_fail(context, ATT_ERR_IO, "%s: %s", folder, strerror(errno));
     att_status status = ATT_OK;
-    for (int i = 0; i < found; i++) {
+    for (int i = 0; i < count; i++) {
         if (status == ATT_OK)
-            status = add_entry(site, folder, entries[i]->d_name);
-        free(entries[i]);
+            status = add_entry(site, folder, found[i]->d_name);
+        free(found[i]);
     }
-    free(entries);
+    free(found);
+    name_runs(site);
     return status == ATT_OK ? ATT_OK : att_fail(context, status, "%s: its runs could not be listed", folder);
 }
 
@@ -129,7 +239,7 @@ static bool has_runs_in(const att_site *site, const char *folder)
 {
     const size_t length = strlen(folder);
     for (int i = 0; i < site->runs.count; i++)
-        if (strncmp(site->runs.items[i], folder, length) == 0 && site->runs.items[i][length] == '/')
+        if (strncmp(site->runs.items[i].path, folder, length) == 0 && site->runs.items[i].path[length] == '/')
             return true;
     return false;
 }
@@ -138,7 +248,7 @@ static bool has_runs_in(const att_site *site, const char *folder)
 static att_status look_into_folders(att_site *site)
 {
     for (int i = 0; i < site->folders.count; i++) {
-        const char *folder = site->folders.items[i];
+        const char *folder = site->folders.items[i].path;
         ATT_TRY(add_runs_in(site, site->context, folder));
         if (!has_runs_in(site, folder))
             att_log(site->context, ATT_LOG_WARNING,
@@ -152,30 +262,47 @@ att_status att_site_count_runs(att_site *site, att_context *context, int *count)
     att_status status = ATT_OK;
     pthread_mutex_lock(&site->lock);
     for (int i = 0; i < site->folders.count && status == ATT_OK; i++)
-        status = add_runs_in(site, context, site->folders.items[i]);
+        status = add_runs_in(site, context, site->folders.items[i].path);
     *count = site->runs.count;
     pthread_mutex_unlock(&site->lock);
     return status;
 }
 
-static const char *find_run(att_site *site, int64_t run)
+att_status att_site_run(att_site *site, att_context *context, int run, char folder[static ATT_RUN_PATH])
 {
     pthread_mutex_lock(&site->lock);
-    const char *found = run >= 0 && run < site->runs.count ? site->runs.items[run] : NULL;
+    const char *found = site->runs.items[run].path;
     pthread_mutex_unlock(&site->lock);
-    return found;
+    return att_path_copy(context, found, folder, ATT_RUN_PATH);
 }
 
-att_status att_site_run(att_site *site, att_context *context, int64_t run, char folder[static ATT_RUN_PATH])
+const char *att_site_run_name(att_site *site, int run)
+{
+    pthread_mutex_lock(&site->lock);
+    const char *name = site->runs.items[run].name;
+    pthread_mutex_unlock(&site->lock);
+    return name;
+}
+
+static const char *path_of_run(att_site *site, const char *name)
+{
+    pthread_mutex_lock(&site->lock);
+    const entry *found = find_name(&site->runs, name);
+    const char *path = found != NULL ? found->path : NULL;
+    pthread_mutex_unlock(&site->lock);
+    return path;
+}
+
+att_status att_site_find_run(att_site *site, att_context *context, const char *name, char folder[static ATT_RUN_PATH])
 {
     int count;
-    const char *found = find_run(site, run);
+    const char *found = path_of_run(site, name);
     if (found == NULL) { /* it may have appeared since the last look */
         ATT_TRY(att_site_count_runs(site, context, &count));
-        found = find_run(site, run);
+        found = path_of_run(site, name);
     }
     if (found == NULL)
-        return att_fail(context, ATT_ERR_NOT_FOUND, "there is no run %lld", (long long)run);
+        return att_fail(context, ATT_ERR_NOT_FOUND, "there is no run \"%s\"", name);
     return att_path_copy(context, found, folder, ATT_RUN_PATH);
 }
 
@@ -191,9 +318,19 @@ int att_site_model_count(const att_site *site)
     return site->models.count;
 }
 
-const char *att_site_model(const att_site *site, int model)
+att_site_model att_site_model_at(const att_site *site, int model)
 {
-    return site->models.items[model];
+    const entry *of = &site->models.items[model];
+    return (att_site_model){of->path, of->name, of->network};
+}
+
+att_status att_site_find_model(att_site *site, att_context *context, const char *name, char path[static ATT_RUN_PATH])
+{
+    const entry *model = find_name(&site->models, name);
+    if (model != NULL)
+        return att_path_copy(context, model->path, path, ATT_RUN_PATH);
+    const att_status status = att_site_find_run(site, context, name, path);
+    return status != ATT_ERR_NOT_FOUND ? status : att_fail(context, status, "there is no checkpoint \"%s\"", name);
 }
 
 const char *att_site_images(const att_site *site)
@@ -219,6 +356,8 @@ static att_status fill(att_site *site, const att_serve_options *options)
 {
     for (int i = 0; i < options->path_count; i++)
         ATT_TRY(add_operand(site, options->paths[i]));
+    name_models(site);
+    name_runs(site);
     ATT_TRY(look_into_folders(site));
     ATT_TRY(keep_text(site, options->network, &site->network));
     ATT_TRY(check_labels(site, options->labels));

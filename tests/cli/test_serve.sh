@@ -35,11 +35,11 @@ for signal in INT TERM HUP; do
     [[ $address =~ ^http://127\.0\.0\.1:([0-9]+)/\?token=([0-9a-f]{64})$ ]] || fail "serve: it prints '$address'"
     port=${BASH_REMATCH[1]} token=${BASH_REMATCH[2]}
     ask /api/runs >answer
-    grep -qF '"name":"one","state":"unfinished","model":"vit"' answer || fail "serve: /api/runs: $(cat answer)"
+    grep -qF '"run":"one","state":"unfinished","model":"vit"' answer || fail "serve: /api/runs: $(cat answer)"
     # Open streams and half a request do not keep the server.
     exec 4<>"/dev/tcp/127.0.0.1/$port" 5<>"/dev/tcp/127.0.0.1/$port" 6<>"/dev/tcp/127.0.0.1/$port"
     for stream in 4 5; do
-        printf 'GET /api/events?run=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n\r\n' "$token" >&$stream
+        printf 'GET /api/events?run=one HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n\r\n' "$token" >&$stream
         while IFS= read -r line <&$stream && [[ $line != *'"record":'* ]]; do :; done
         [[ $line == *'"model":"vit"'* ]] || fail "serve: no event in a stream: $line"
     done
@@ -70,13 +70,13 @@ why='bad.safetensors: 5 bytes; a safetensors file begins with the 8 bytes of its
 start bad.safetensors resnet20
 port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' <<<"$address") token=${address#*token=}
 [ "$(head -n 1 err)" = "warning: $PWD/$why" ] || fail "serve: a damaged checkpoint: $(cat err)"
-ask '/api/model?model=m1' | grep -qF '"network":"resnet20"' || fail 'serve: no checkpoint beside a damaged one'
+ask '/api/model?model=resnet20' | grep -qF '"network":"resnet20"' || fail 'serve: no checkpoint beside a damaged one'
 end INT
 cp -r "$here/../goldens/layouts/dinov3" .
 start dinov3
 port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' <<<"$address") token=${address#*token=}
-ask '/api/model?model=m0' | grep -qF '"network":"vit_base_patch16_dinov3_qkvb"' || fail 'serve: no folder of transformers'
-ask '/api/graph?model=m0' | grep -qF 'blocks.1.attn' || fail 'serve: no graph of a folder of transformers'
+ask '/api/model?model=dinov3' | grep -qF '"network":"vit_base_patch16_dinov3_qkvb"' || fail 'serve: no folder of transformers'
+ask '/api/graph?model=dinov3' | grep -qF 'blocks.1.attn' || fail 'serve: no graph of a folder of transformers'
 end INT
 start bad.safetensors runs
 grep -qxF "warning: $PWD/$why" err || fail "serve: a damaged checkpoint beside runs: $(cat err)"
@@ -97,8 +97,18 @@ end INT
 
 run 1 serve absent
 err_is <<<'attscope: absent is neither a file nor a folder; as a network'\''s name: there is no model "absent"; attscope models lists all'
-run 1 serve # without operands: output/train, which is missing here
-err_is <<<'attscope: output/train: there is no such file or folder'
+run 2 serve # without operands: output/train, which is missing here
+err_has 'name what to show: attscope serve CHECKPOINT --images FOLDER'
+err_has 'it shows output/train, which does not exist'
+run 1 serve resnet2=bad.safetensors
+err_has 'resnet2=bad.safetensors: expected NETWORK=CHECKPOINT; '
+err_has 'there is no model "resnet2"'
+run 1 serve resnet20=absent/x.safetensors
+err_has 'absent/x.safetensors: there is no such file or folder'
+run 2 serve resnet20=runs
+err_has 'resnet20=runs: expected a checkpoint after resnet20=, which is a network'\''s name; runs is a folder of runs'
+run 2 serve resnet20=bad.safetensors resnet32=bad.safetensors
+err_has 'is given twice, for different networks (resnet20 and resnet32): give it once'
 run 1 serve runs --images absent
 err_is <<<'attscope: absent: there is no such folder of images'
 run 2 serve runs --allow-host 'a b'

@@ -93,7 +93,7 @@ def test_heads(server, page):
     choose(page, "p of the class")
     check_map(page, wanted["parts"], "p_class", "heads")
     choose(page, "loss")
-    answer = server.json("/api/ablation", model="r0", parts="heads", uniform=0, images=IMAGES)
+    answer = server.json("/api/ablation", model="run", parts="heads", uniform=0, images=IMAGES)
     check(answer["images"] == answer["total"] == IMAGES and answer["unlabelled"] == 0, f"{answer['images']} images")
     for found, part in zip(answer["parts"], wanted["parts"]):
         for figure in ("loss", "accuracy", "p_class"):
@@ -110,21 +110,21 @@ def test_images(server, page):
     page.click(f"document.querySelector('.heat button[data-part=\"{part}\"]')")
     wait(page, f"document.querySelector('.changed').dataset.part === '{part}'")
     check(f"part={part}" in page.evaluate("location.hash"), "the address does not name the part")
-    answer = server.json("/api/changed", model="r0", parts="heads", uniform=0, images=IMAGES, part=part)
+    answer = server.json("/api/changed", model="run", parts="heads", uniform=0, images=IMAGES, part=part)
     found = page.evaluate("""[...document.querySelectorAll(".changed li")].map((item) =>
         [Number(item.dataset.before), Number(item.dataset.after), item.querySelector("b").textContent,
          item.querySelector("img").getAttribute("src")])""")
     wanted = [[image["unchanged"]["loss"], image["changed"]["loss"], image["label"],
                f"api/thumbnail?image={image['id']}"] for image in answer["images"]]  # fmt: skip
     links = page.evaluate("[...document.querySelectorAll('.changed a')].map((link) => link.getAttribute('href'))")
-    check(links == [f"/explore#model=r0&image={image['id']}&changes=h{part // HEADS}.{part % HEADS}r"
+    check(links == [f"/explore#model=run&image={image['id']}&changes=h{part // HEADS}.{part % HEADS}r"
                     for image in answer["images"]], f"links: {links}")  # fmt: skip
     check(found == wanted and len(found) == IMAGES, f"images: {found}, expected {wanted}")
     changes = [abs(after - before) for before, after, *_ in found]
     check(changes == sorted(changes, reverse=True), f"the images are not in the order of their change: {changes}")
     # The same losses by the page Explore: its run has the logits.
     image = answer["images"][0]
-    run = server.json("/api/run", model="r0", image=image["id"], changes=f"h{part // HEADS}.{part % HEADS}r")
+    run = server.json("/api/run", model="run", image=image["id"], changes=f"h{part // HEADS}.{part % HEADS}r")
     probability = next((top["probability"] for top in run["top"] if top["class"] == image["class"]), None)
     check(probability is None or near(probability, image["changed"]["p_class"]), f"Explore says {probability}: {image}")
 
@@ -144,7 +144,7 @@ def test_others(server, page):
     check(not page.complaints(), f"complaints: {page.complaints()}")
     for query, part in [({"parts": "layers"}, "expected heads or branches"), ({"images": 0}, "images"),
                         ({"part": 99}, "part 99 does not exist: expected 0 to 5")]:  # fmt: skip
-        asked = {"model": "r0", "parts": "heads", "uniform": 0, "images": IMAGES, "part": 0, **query}
+        asked = {"model": "run", "parts": "heads", "uniform": 0, "images": IMAGES, "part": 0, **query}
         try:
             server.get("/api/changed", **asked)
             check(False, f"{query} is accepted")
@@ -155,12 +155,12 @@ def test_others(server, page):
 def test_loose(browser):
     """Images without classes count by what the network predicts."""
     with Server(attscope, [run, "--images", loose]) as server:
-        page = server.open(browser, "/ablate", "#model=r0&parts=branches")
+        page = server.open(browser, "/ablate", "#model=run&parts=branches")
         done(page, 1)
         text = page.evaluate("document.querySelector('.readout').textContent")
         check("1 of 1 images" in text and "accuracy 100 %" in text and "without classes" in text, text)
     with Server(attscope, [run]) as server:
-        page = server.open(browser, "/ablate", "#model=r0")
+        page = server.open(browser, "/ablate", "#model=run")
         wait(page, "!document.querySelector('.problem').hidden")
         text = page.evaluate("document.querySelector('.problem').textContent")
         check("no images were named" in text, text)
@@ -190,14 +190,14 @@ def shoot(server, browser, model, images, pictures=None):
 with Browser() as chromium:
     if len(sys.argv) > 3:
         with Server(attscope, [sys.argv[4], "--images", sys.argv[5]]) as running:
-            shoot(running, chromium, "m0", 8, sys.argv[3])
+            shoot(running, chromium, os.path.basename(sys.argv[4]), 8, sys.argv[3])
         finish()
     prepare()
     with Server(attscope, [run, "--images", data]) as running:
-        opened = running.open(chromium, "/ablate", f"#model=r0&images={IMAGES}")
+        opened = running.open(chromium, "/ablate", f"#model=run&images={IMAGES}")
         test_heads(running, opened)
         test_images(running, opened)
-        shoot(running, chromium, "r0", IMAGES)
+        shoot(running, chromium, "run", IMAGES)
         test_others(running, opened)
     test_loose(chromium)
 finish()

@@ -372,9 +372,8 @@ def read_placeless(browser):
 
 def read_live(browser, server):
     """The live page has the same charts. New records leave the zoom, the cursor, and a selection that is being made."""
-    number = next(run["run"] for run in server.json("/api/runs")["runs"] if run["name"] == "first")
-    page = browser.open(f"{server.base}/live?token={server.token}&run={number}#x=time&smooth=0.6", 1440, 900)
-    wait(page, f"document.querySelectorAll('#training svg.chart').length >= 4 && live.steps.step.at(-1) === {UPDATES * EPOCHS}")
+    page = browser.open(f"{server.base}/live?token={server.token}&run=first#x=time&smooth=0.6", 1440, 900)
+    wait(page, f"document.querySelectorAll('#training svg.chart').length >= 4 && runs[0].steps.step.at(-1) === {UPDATES * EPOCHS}")
     wait(page, "document.querySelector('#training .line')?.getAttribute('d')")
     page.evaluate("draw()")
     page.wait_for_layout()
@@ -396,7 +395,7 @@ def read_live(browser, server):
     with open(os.path.join(folder, "first", "metrics.jsonl"), "a", encoding="utf-8") as file:
         record = {"event": "step", "step": 405, "epoch": 4, "seconds": 480.0, "loss": 0.5, "lr": 0.1}
         file.write(json.dumps(record) + "\n")
-    wait(page, "live.steps.step.at(-1) === 405")
+    wait(page, "runs[0].steps.step.at(-1) === 405")
     page.evaluate("draw()")
     check(interval(page) == kept, "a record changes the zoom")
     check(page.evaluate("document.querySelector('#training svg.chart').marked") == 1, "a record replaces the charts")

@@ -143,7 +143,7 @@ def legend_share(page, number):
 
 
 def classes_of(server, image, changes=""):
-    numbers = server.get("/api/classes", model="r0", image=image, changes=changes)
+    numbers = server.get("/api/classes", model="run", image=image, changes=changes)
     return list(struct.unpack(f"={HEIGHT * WIDTH}H", numbers))
 
 
@@ -157,7 +157,7 @@ def softmax(values):
     return [power / sum(powers) for power in powers]
 
 
-def check_scores(server, page, place, changes="", model="r0"):
+def check_scores(server, page, place, changes="", model="run"):
     """The scores beside the maps are those of a pixel."""
     row, column = divmod(place, WIDTH)
     wait(page, "(({shown, row, column, changes}) => `${shown} ${row} ${column} ${changes}`)"
@@ -205,9 +205,9 @@ def test_explore(browser):
     names = os.path.join(data, "classes.txt")
     with Server(attscope, [run, upernet, detector, "--labels", names, "--images", os.path.join(data, "val")]) as server:
         check_detector(server, browser)
-        page = server.open(browser, "/explore", "#model=r0")
+        page = server.open(browser, "/explore", "#model=run")
         ready(page, "d0")
-        pixels = list(server.get("/api/input", model="r0", image="d0", changes=""))
+        pixels = list(server.get("/api/input", model="run", image="d0", changes=""))
         classes = classes_of(server, "d0")
         check(len(set(classes)) == 2, f"the network predicts the classes {set(classes)}")
         check_view(page, pixels, classes)
@@ -222,9 +222,9 @@ def test_explore(browser):
         leave(page)
         check_scores(server, page, kept)
         check_query(page, kept)
-        drawn = server.json("/api/model", model="r0")["drawn"]
+        drawn = server.json("/api/model", model="run")["drawn"]
         check([one["label"] for one in drawn] == NAMES and drawn[0]["colour"] == "#0060ff", f"classes of a model: {drawn}")
-        answer = server.json("/api/run", model="r0", image="d0", changes="")["classes"]
+        answer = server.json("/api/run", model="run", image="d0", changes="")["classes"]
         check(abs(sum(one["share"] for one in answer) - 1) < 1e-9, f"shares: {answer}")
 
         # Without some branches the network answers otherwise, and the map follows.
@@ -232,7 +232,7 @@ def test_explore(browser):
         chosen = next((one for one in changes if classes_of(server, "d0", one) != classes), "")
         check(chosen, "no change matters, so they test nothing")
         changed = classes_of(server, "d0", chosen)
-        page.evaluate(f"location.hash = '#model=r0&image=d0&changes={chosen}'")
+        page.evaluate(f"location.hash = '#model=run&image=d0&changes={chosen}'")
         wait(page, f"document.querySelector('.answer').dataset.changes === '{chosen}'")
         ready(page, "d0")
         check(differ(shown(page), painted(pixels, changed)) == 0, "the class map of a changed network")
@@ -245,16 +245,16 @@ def test_explore(browser):
         wait(page, "document.querySelector('.scores').hidden")
         page.evaluate("document.querySelectorAll('.strip button')[1].click()")
         ready(page, "d1")
-        other = list(server.get("/api/input", model="r0", image="d1", changes=""))
+        other = list(server.get("/api/input", model="run", image="d1", changes=""))
         check(differ(shown(page), painted(other, classes_of(server, "d1", chosen))) == 0, "another image")
 
         # A network without attention has scores, too.
-        page.evaluate("location.hash = '#model=r1&image=d0'")
+        page.evaluate("location.hash = '#model=upernet&image=d0'")
         wait(page, "document.querySelector('.panel').innerText.includes('no attention among tokens')")
-        check_scores(server, page, HEIGHT // 2 * WIDTH + WIDTH // 2, model="r1")  # the middle
+        check_scores(server, page, HEIGHT // 2 * WIDTH + WIDTH // 2, model="upernet")  # the middle
         point(page, 5, click=True)
         leave(page)
-        check_scores(server, page, 5, model="r1")
+        check_scores(server, page, 5, model="upernet")
         check(not page.complaints(), f"complaints: {page.complaints()}")
 
 
@@ -370,9 +370,9 @@ def check_marks(page, boxes):
 
 
 def check_detector(server, browser):
-    page = server.open(browser, "/explore", "#model=m0&image=d1&score=0.3")
+    page = server.open(browser, "/explore", "#model=detector.safetensors&image=d1&score=0.3")
     wait(page, f"{ROWS}.length > 0")
-    answer = server.json("/api/run", model="m0", image="d1", changes="")
+    answer = server.json("/api/run", model="detector.safetensors", image="d1", changes="")
     photographs = [os.path.join(data, "val", f"{i}.png") for i in range(3)]
     predicted = json.loads(subprocess.run([attscope, "predict", detector, *photographs, "--labels",
                                            os.path.join(data, "classes.txt"), "--json", "-"], check=True,
@@ -394,7 +394,7 @@ def check_detector(server, browser):
     check(same_rows(rows_of(page), expected_rows(answer["boxes"], None, 0.1)), "boxes of a score of 10 %")
     check("score=0.1" in page.evaluate("location.hash"), "the address lacks the lowest score")
     branch, wanted = next((branch, rows) for branch in range(8) for rows in [expected_rows(
-        server.json("/api/run", model="m0", image="d1", changes=f"b{branch}")["boxes"], answer["boxes"], 0.1)]
+        server.json("/api/run", model="detector.safetensors", image="d1", changes=f"b{branch}")["boxes"], answer["boxes"], 0.1)]
         if any(row[6] for row in rows) and any(row[4] and not row[6] for row in rows))
     page.evaluate("document.querySelector('.branches').open = true")
     page.evaluate(f"document.querySelectorAll('.branches button')[{branch}].click()")
@@ -405,7 +405,7 @@ def check_detector(server, browser):
     set_least(page, 100)
     check(page.evaluate("document.querySelector('.boxes .reading').textContent").startswith("None of "), "no words")
     check(not page.complaints(), f"boxes: {page.complaints()}")
-    phone = server.open(browser, "/explore", "#model=m0&image=d1&score=0.1", width=390, height=844)
+    phone = server.open(browser, "/explore", "#model=detector.safetensors&image=d1&score=0.1", width=390, height=844)
     wait(phone, f"{ROWS}.length > 0")
     check(phone.evaluate("document.documentElement.scrollWidth") <= 390, "boxes scroll sideways on a phone")
 
@@ -419,7 +419,7 @@ def test_report(browser):
         wait(page, "document.querySelectorAll('.legend li').length > 0")
         for i in range(2):
             page.evaluate(f"document.querySelectorAll('#maps .strip button')[{i}].click()")
-            pixels = list(server.get("/api/input", model="r0", image=f"d{i}", changes=""))
+            pixels = list(server.get("/api/input", model="run", image=f"d{i}", changes=""))
             check_view(page, pixels, classes_of(server, f"d{i}"))
 
 

@@ -15,6 +15,7 @@ from server import Server, wait
 
 attscope, shared, folder = sys.argv[1:4]
 CHECKPOINT = os.path.join(shared, "data/weights/deit_tiny_patch16_224.safetensors")
+MODEL = os.path.basename(CHECKPOINT)
 HEADS, LAYERS, TOKENS, GRID = 3, 12, 197, 14
 PAGES = ("/explore", "/network", "/lessons")
 LESSONS = {"convolution": "convolution", "rank": "rank", "uniform": "uniform", "stiffness": "step size"}
@@ -68,7 +69,7 @@ def readout(page, side=0):
 
 def weights(server, image, query, changes="", **options):
     """The weights [layers][heads][tokens] of a query in all layers."""
-    asked = {"model": "m0", "image": image, "changes": changes, "way": "row", "terms": "both", "scores": 0, **options}
+    asked = {"model": MODEL, "image": image, "changes": changes, "way": "row", "terms": "both", "scores": 0, **options}
     data = server.get("/api/weights", queries=",".join([str(query)] * LAYERS), **asked)
     values = struct.unpack(f"{len(data) // 4}f", data)
     return [[values[(l * HEADS + h) * TOKENS :][:TOKENS] for h in range(HEADS)] for l in range(LAYERS)]
@@ -197,7 +198,7 @@ def test_changes(server, page):
     for name, word in (("Remove head 1 of blocks.3.attn", "h3.1r"), ("Make it uniform", "h3.1u")):
         press(page, name)
         answered(page, word)
-        expected = server.json("/api/run", model="m0", image="d0", changes=word)["top"]
+        expected = server.json("/api/run", model=MODEL, image="d0", changes=word)["top"]
         shown = bars(page)
         check(all(shown[str(e["class"])] == e["probability"] for e in expected), f"{word}: {shown} and {expected}")
         check(shown != before, f"{word} changes nothing")
@@ -231,7 +232,7 @@ def relevance(page, **wanted):
 def test_relevance(server, browser, page):
     """The block shows the maps of `attscope maps`; what does not apply is said."""
     image = os.path.join(images, "0.JPEG")
-    methods = [info["name"] for info in server.json("/api/model", model="m0")["relevance"]]
+    methods = [info["name"] for info in server.json("/api/model", model=MODEL)["relevance"]]
     offered = page.evaluate("""[...document.querySelector('select[aria-label="Method"]').options].map(o => o.value)""")
     check(offered == ["", *methods] and "chefer" in methods, f"methods: {offered}")
     shown = command("maps", CHECKPOINT, image, "--output", os.path.join(folder, "maps"), "--show", "chefer,grad_cam",
@@ -239,7 +240,7 @@ def test_relevance(server, browser, page):
     for map_ in shown["maps"]:
         select(page, "Method", map_["name"])
         words = relevance(page, method=map_["name"], target=str(shown["class"]))
-        served = server.json("/api/relevance", model="m0", image="d0", changes="", method=map_["name"], **{"class": -1})
+        served = server.json("/api/relevance", model=MODEL, image="d0", changes="", method=map_["name"], **{"class": -1})
         check(served["values"] == map_["values"] and served["logit"] == shown["logit"],
               f"{map_['name']}: the page's numbers are not the command's")
         best = max(range(len(map_["values"])), key=map_["values"].__getitem__)
@@ -259,7 +260,7 @@ def test_relevance(server, browser, page):
     select(page, "Class", "")
     select(page, "Method", "")
     wait(page, "document.querySelector('.relevance-view').hidden")
-    residual = server.open(browser, "/explore", "#image=d0&model=m1&method=chefer")
+    residual = server.open(browser, "/explore", "#image=d0&model=resnet20&method=chefer")
     wait(residual, "document.querySelector('.relevance .problem').textContent.includes('no attention layer')")
     select(residual, "Method", "integrated_gradients")
     words = relevance(residual, method="integrated_gradients")
@@ -319,7 +320,7 @@ def test_unreadable(browser):
     with open(damaged, "wb") as file:
         file.write(b"hello")
     with Server(attscope, [CHECKPOINT, damaged, "resnet20", "--images", pictures]) as server:
-        page = server.open(browser, "/explore", "#image=d0&model=m0")
+        page = server.open(browser, "/explore", f"#image=d0&model={MODEL}")
         drawn(page)
         check(len(page.evaluate(SHOWN)) == 3, f"shown: {page.evaluate(SHOWN)}")
         press_image = "document.querySelectorAll('.strip button')[%d]"
@@ -342,13 +343,13 @@ def test_unreadable(browser):
         wait(page, f"{PROBLEM}.hidden && ({SHOWN}).length === 3")
         choose_model = """(select => { select.value = "%s"; select.dispatchEvent(new Event("change")); })(
             document.querySelector('select[aria-label="Checkpoint"]'))"""
-        page.evaluate(choose_model % "m2")
+        page.evaluate(choose_model % "resnet20")
         wait(page, "document.querySelector('.panel').innerText.includes('no attention among tokens')")
         wait(page, f"({SHOWN}).includes('.answer li')")
         check(page.evaluate(SHOWN) == [".view canvas", ".answer li"], f"of a residual network: {page.evaluate(SHOWN)}")
-        page.evaluate(choose_model % "m0")
+        page.evaluate(choose_model % MODEL)
         wait(page, f"({SHOWN}).length === 3")
-        page.evaluate(choose_model % "m1")
+        page.evaluate(choose_model % "damaged.safetensors")
         wait(page, f"{PROBLEM}.textContent.includes('a safetensors file begins with')")
         check(page.evaluate(SHOWN) == [], f"beside a damaged checkpoint: {page.evaluate(SHOWN)}")
         left = page.evaluate("[...document.querySelectorAll('.panel')].map(e => e.innerText).join()")
@@ -361,7 +362,7 @@ def test_links(page):
     page.evaluate("document.querySelector('.pages a[href^=\"/network\"]').focus()")
     link = page.evaluate("document.querySelector('.pages a[href^=\"/network\"]').getAttribute('href')")
     check(len(links) == 5 and links[0] == "/", f"links to pages: {links}")
-    check(link == "/network#image=d0&model=m0", f"link to the network: {link}")
+    check(link == f"/network#image=d0&model={MODEL}", f"link to the network: {link}")
 
 
 def test_functions(page):
@@ -379,7 +380,7 @@ def test_functions(page):
 
 
 def test_comparison(server, browser):
-    page = server.open(browser, "/explore", "#image=d0&model=m0&layer=3&head=1&model2=m0&layer2=3&head2=1&minus2=other")
+    page = server.open(browser, "/explore", f"#image=d0&model={MODEL}&layer=3&head=1&model2={MODEL}&layer2=3&head2=1&minus2=other")
     answered(page, "", 1)
     drawn(page, 1)
     wait(page, "document.querySelectorAll('.readout')[1].textContent.includes('Difference')")
@@ -405,12 +406,12 @@ def boxes(page):
 
 
 def test_network(server, browser):
-    page = server.open(browser, "/network", "#model=m0")
+    page = server.open(browser, "/network", f"#model={MODEL}")
     wait(page, "Number(document.documentElement.dataset.times) > 0")
     check("blocks.3" in boxes(page) and "blocks.11" in boxes(page), f"folded blocks: {boxes(page)}")
     inspected = command("inspect", CHECKPOINT, "--json", "-")
     caption = page.evaluate("document.querySelector('.network-figure figcaption').textContent")
-    parameters = sum(node["parameters"] for node in server.json("/api/graph", model="m0")["nodes"])
+    parameters = sum(node["parameters"] for node in server.json("/api/graph", model=MODEL)["nodes"])
     check(
         parameters == inspected["param_count"] and "5.72 M parameters" in caption, f"{parameters} parameters; {caption}"
     )
@@ -454,7 +455,7 @@ def measured_means(instrument, statistic):
 
 def probability(server, wanted, changes):
     """The probability of a class: its softmax over all logits."""
-    logits = server.json("/api/run", model="m0", image="d0", changes=changes)["logits"]
+    logits = server.json("/api/run", model=MODEL, image="d0", changes=changes)["logits"]
     return math.exp(logits[int(wanted)]) / sum(map(math.exp, logits))
 
 
@@ -464,7 +465,7 @@ def check_list(what, shown, expected, count):
 
 
 def test_lessons(server, browser):
-    page = server.open(browser, "/lessons", "#model=m0&image=d0")
+    page = server.open(browser, "/lessons", f"#model={MODEL}&image=d0")
     for i, lesson in enumerate(LESSONS):
         choose(page, f"{i + 1} {LESSONS[lesson]}")
         wait(page, f"document.querySelector('.lesson-figures').dataset.ready === '{lesson}'")
@@ -485,7 +486,7 @@ def test_lessons(server, browser):
                 check_list(f"residuals {series}", shown, expected, len(expected))
         if lesson == "uniform":
             check_list("entropy", page.evaluate(VALUES % (0, ".bar")), measured_means("entropy", "mean"), LAYERS)
-            best = str(server.json("/api/run", model="m0", image="d0", changes="")["top"][0]["class"])
+            best = str(server.json("/api/run", model=MODEL, image="d0", changes="")["top"][0]["class"])
             expected = [probability(server, best, "-".join(f"h{layer}.{h}u" for h in range(3))) for layer in range(LAYERS)]
             check_list("uniform layers", page.evaluate(VALUES % (1, ".bar")), expected, LAYERS)
     check_list("NSI", page.evaluate(VALUES % (0, ".bar")), measured_means("nsi", "attention"), 2 * LAYERS)
@@ -494,7 +495,7 @@ def test_lessons(server, browser):
 
 def test_residual(server, browser):
     """The menu of instruments and the lessons say what a residual network lacks, without a request that fails."""
-    page = server.open(browser, "/network", "#model=m1&image=d0&with=entropy")
+    page = server.open(browser, "/network", "#model=resnet20&image=d0&with=entropy")
     wait(page, "Number(document.documentElement.dataset.times) > 0 && !document.querySelector('.problem').hidden")
     options = page.evaluate("""[...document.querySelector('select[aria-label="Figures"]').options].map(
         option => [option.value, option.disabled, option.title])""")
@@ -505,7 +506,7 @@ def test_residual(server, browser):
     check(reasons and all("nothing to observe" in reason for reason in reasons), f"reasons: {reasons}")
     check("no attention" in page.evaluate("document.querySelector('.problem').textContent"), "figures without a reason")
     check(not page.complaints(), f"network of a residual network: {page.complaints()}")
-    page = server.open(browser, "/lessons", "#model=m1&image=d0")
+    page = server.open(browser, "/lessons", "#model=resnet20&image=d0")
     for i, lesson in enumerate(LESSONS):
         choose(page, f"{i + 1} {LESSONS[lesson]}")
         wait(page, f"document.querySelector('.lesson-figures').dataset.ready === '{lesson}'")
@@ -521,19 +522,19 @@ def test_damaged(browser):
         file.write(b"hello")
     with Server(attscope, [damaged, "resnet20", "--images", images]) as server:
         for path in PAGES:
-            page = server.open(browser, path, "#model=m0&image=d0")
+            page = server.open(browser, path, "#model=damaged.safetensors&image=d0")
             wait(page, "document.body.innerText.includes('a safetensors file begins with')")
             choices = page.evaluate(
                 "[...document.querySelectorAll('select[aria-label=Checkpoint] option')].map(option => option.value)"
             )
-            check(choices == ["m0", "m1"], f"{path}: the choice beside a damaged checkpoint: {choices}")
+            check(choices == ["damaged.safetensors", "resnet20"], f"{path}: the choice beside a damaged checkpoint: {choices}")
 
 
 def test_widths(server, browser):
     """No page scrolls sideways on a phone, and all controls have names."""
     for path in PAGES:
         for dark in (False, True):
-            page = server.open(browser, path, "#model=m0&image=d0", width=390, height=844, dark=dark)
+            page = server.open(browser, path, f"#model={MODEL}&image=d0", width=390, height=844, dark=dark)
             page.wait_for_layout()
             wide = page.evaluate("document.documentElement.scrollWidth")
             check(wide <= 390, f"{path} is {wide} pixels wide on a phone")

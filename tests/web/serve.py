@@ -1,4 +1,5 @@
-"""serve.py ATTSCOPE FOLDER: starts `attscope serve` in FOLDER, opens its pages while runs grow, and checks them."""
+"""serve.py ATTSCOPE FOLDER: starts `attscope serve` in FOLDER, opens its pages while runs grow, and checks them.
+serve.py ATTSCOPE FOLDER PICTURES: makes screenshots, too."""
 
 import json
 import os
@@ -13,6 +14,7 @@ from checks import check, finish
 
 HOSTILE = "<img src=x onerror=boom()>"
 attscope, folder = sys.argv[1:3]
+pictures = sys.argv[3] if len(sys.argv) > 3 else None
 runs = os.path.join(folder, "runs")
 PATIENCE = 60  # seconds; only a page that hangs takes so long
 
@@ -132,7 +134,7 @@ def check_start(browser):
 
 
 def check_live(browser):
-    page = browser.open(origin + "/live?run=1")
+    page = browser.open(origin + "/live?run=growing")
     name = page.evaluate("document.getElementById('title').textContent")
     check(name == "growing", f"the name of the run: {name}")
     wait_for_points(page, "Training loss", [3, 0], "the first records are drawn")
@@ -155,7 +157,7 @@ def check_live(browser):
 
 def check_refused_first(browser):
     """A live page whose events are refused at first draws them later."""
-    page = browser.open(origin + "/live?run=1")
+    page = browser.open(origin + "/live?run=growing")
     page.call("Page.addScriptToEvaluateOnNewDocument", source="""window.opened = 0;
         window.EventSource = class extends EventSource {
             constructor(address) { super(opened++ ? address : "/api/none"); }
@@ -170,11 +172,11 @@ def check_refused_first(browser):
 def check_short(browser):
     """A training run that logs no steps has its values after epochs; one without throughput has no chart of it."""
     write("later", begin() + record("epoch", 10, train_loss=1, lr=0.1, images_per_second=50), "w")
-    page = browser.open(origin + "/live?run=" + number_of(browser, "later"))
+    page = browser.open(origin + "/live?run=later")
     wait_for_points(page, "Throughput", [1], "the throughput of an epoch is drawn")
     check(points(page, "Learning rate") == [1], "the learning rate of an epoch is drawn")
     write("later", begin() + record("epoch", 10, train_loss=None, lr=0.1), "w")
-    wait_until(page, "live.epochs[0]?.train_loss === null && document.querySelectorAll('figure').length === 2",
+    wait_until(page, "runs[0].epochs[0]?.train_loss === null && document.querySelectorAll('figure').length === 2",
                "a chart without a value goes")
     texts = page.evaluate("[...document.querySelectorAll('figure')].map(f => f.innerText)")
     check("There are no values." in texts[0] and "There are no values." not in texts[1], f"charts: {texts}")
@@ -184,31 +186,24 @@ def check_short(browser):
 def check_many_steps(browser):
     """Long training runs are thinned, and keep their first and a late step."""
     write("later", begin() + "".join(map(step, range(1, 5002))), "w")
-    page = browser.open(origin + "/live?run=" + number_of(browser, "later"))
-    wait_until(page, "live.steps.step.length > 1000 && live.steps.step.at(-1) > 4990", "a long training is drawn")
-    steps = page.evaluate("live.steps.step")
+    page = browser.open(origin + "/live?run=later")
+    wait_until(page, "runs[0].steps.step.length > 1000 && runs[0].steps.step.at(-1) > 4990", "a long training is drawn")
+    steps = page.evaluate("runs[0].steps.step")
     check(len(steps) <= 2000 and steps[0] == 1, f"{len(steps)} steps from {steps[0]}")
     distances = {b - a for a, b in zip(steps, steps[1:])}
-    check(distances == {page.evaluate("live.steps.stride")}, f"steps at distances {distances}")
+    check(distances == {page.evaluate("runs[0].steps.stride")}, f"steps at distances {distances}")
     quiet(page, "the live page of a long training")
-
-
-def number_of(browser, name):
-    page = browser.open(origin + "/")
-    wait_until(page, f"Boolean({ROW % json.dumps(name)})", f"the list has {name}")
-    link = page.evaluate(f"({ROW % json.dumps(name)}).querySelector('a').getAttribute('href')")
-    return link.split("=")[1]
 
 
 def check_training(browser):
     training = start_training("real")
     try:
-        page = browser.open(origin + "/live?run=" + number_of(browser, "real"))
         state = f"({ROW % json.dumps('real')})?.querySelector('[data-state]').dataset.state"
         wait_until(start, f"{state} === 'running'", "a training run that runs is listed as running")
-        wait_until(page, "live.steps.step.length > 5", "the curve of a training run has points")
-        before = page.evaluate("live.steps.step.length")
-        wait_until(page, f"live.steps.step.length > {before + 20}", "the curve of a training run grows")
+        page = browser.open(origin + "/live?run=real")
+        wait_until(page, "runs[0].steps.step.length > 5", "the curve of a training run has points")
+        before = page.evaluate("runs[0].steps.step.length")
+        wait_until(page, f"runs[0].steps.step.length > {before + 20}", "the curve of a training run grows")
         wait_until(page, f"{POINTS % json.dumps('Training loss')}[0] > {before}", "its chart grows")
         training.send_signal(signal.SIGINT)
         training.wait(PATIENCE)
@@ -220,8 +215,60 @@ def check_training(browser):
         training.wait()
 
 
+PAGES = "[...document.querySelectorAll('.pages a')].map(link => link.textContent)"
+FOLLOWED = "[...document.querySelectorAll('.followed li')].map(item => item.innerText)"
+
+
+def check_together(browser):
+    """Runs that are chosen on the start page share charts that grow; one can be hidden, or left out."""
+    write("growing", begin() + step(1) + step(2) + step(3), "w")
+    write("second", begin() + step(1), "w")
+    page = browser.open(origin + "/")
+    wait_until(page, f"Boolean({ROW % json.dumps('second')})", "the start page lists two runs")
+    check(page.evaluate(f"({ROW % json.dumps('second')}).cells[2].textContent.length") == 16, "a run has no date")
+    for name in ("growing", "second"):
+        page.click(f"({ROW % json.dumps(name)}).querySelector('input')")
+    link = page.evaluate("[...document.querySelectorAll('#runs .tools a')].map(a => [a.textContent, a.hidden, a.href])")
+    check(link[0] == ["Charts of 2 runs", False, origin + "/live?run=growing&run=second"], f"link to the charts: {link}")
+    check(link[1][0] == "Report of 2 runs" and not link[1][1], f"link to the report: {link}")
+    again = browser.open(page.evaluate("location.href"))
+    wait_until(again, "document.querySelectorAll('#runs input:checked').length === 2", "the address keeps the choice")
+    quiet(page, "the start page with chosen runs")
+    page = browser.open(link[0][2])
+    wait_for_points(page, "Training loss", [3, 1, 0, 0], "the records of two runs are drawn")
+    write("second", step(2) + step(3) + step(4))
+    wait_for_points(page, "Training loss", [3, 4, 0, 0], "the curve of the second run grows")
+    write("growing", step(4))
+    wait_for_points(page, "Training loss", [4, 4, 0, 0], "the curve of the first run grows")
+    wait_until(page, f"{FOLLOWED}[1]?.includes('update 4 of 40')", "the progress of the second run")
+    check(page.evaluate(PAGES)[:5] == ["Runs", "Explore", "Ablate", "Network", "Lessons"], "links of the page of two runs")
+    page.click("document.querySelector('.followed .chip')")
+    shown = page.evaluate("[...document.querySelectorAll('svg.chart .series:not(.off)')].map(g => g.dataset.run)")
+    check(set(shown) == {"1"}, f"after a click on the first run, {set(shown)} are shown")
+    write("second", "nonsense\n")
+    wait_until(page, f"{FOLLOWED}[1]?.includes('not valid JSON')", "damaged records are named")
+    write("growing", step(5))
+    wait_for_points(page, "Training loss", [5, 4, 0, 0], "the other run grows beside a damaged one")
+    without = page.evaluate("document.querySelectorAll('.followed a')[1].href")
+    check(without == origin + "/live?run=growing", f"the link that leaves a run out: {without}")
+    quiet(page, "the live page of two runs")
+    if pictures:
+        write("second", begin() + "".join(map(step, range(1, 40))), "w")
+        write("growing", "".join(map(step, range(6, 30))))
+        for width, height in ((1440, 1000), (390, 844)):
+            for dark in (False, True):
+                for name, path in (("start", "/#chosen=growing,second"), ("live", link[0][2][len(origin):]),
+                                   ("report", "/report?run=growing&run=later")):
+                    page = browser.open(origin + path, width, height, dark)
+                    time.sleep(1)
+                    kind = f"{'phone' if width < 600 else 'desktop'}-{'dark' if dark else 'light'}"
+                    page.screenshot(os.path.join(pictures, f"{name}-{kind}.png"), whole=True)
+
+
 def check_report(browser):
-    page = browser.open(origin + "/report?run=1")
+    page = browser.open(origin + "/report?run=growing")
+    check(page.evaluate(PAGES) == ["Runs", "Explore", "Ablate", "Network", "Lessons", "Charts of this run"],
+          f"links of the report: {page.evaluate(PAGES)}")
     check(page.evaluate("document.documentElement.dataset.ready") == "true", "the report is built")
     check(page.evaluate("document.getElementById('title').textContent") == "growing", "the report is of the run")
     quiet(page, "the report")
@@ -257,6 +304,7 @@ try:
         check_report(browser)
         check_short(browser)
         check_many_steps(browser)
+        check_together(browser)
         check_training(browser)
         check_refused(browser)
         check_end(server)

@@ -20,44 +20,68 @@
  * Pages and their data:
  *
  *   GET /                   the page that lists runs and models
- *   GET /report?run=N       the page of att_report_write() for one run
- *   GET /live?run=N         charts of one run that grow while it trains
+ *   GET /report?run=NAME    the page of att_report_write(); run may be given several times, as below
+ *   GET /live?run=NAME      charts of the runs that grow while these train
  *   GET /explore, /network, /lessons
  *                           pages about checkpoints
- *   GET /api/runs           JSON: {attscope, runs: [...], models: [...]}. A run has run (its number), name (last
- *                           component of its folder), state, model, epochs (finished; with --eval-every with
- *                           the part of the last one), epochs_wanted, step, seconds,
+ *   GET /api/runs           JSON: {attscope, runs: [...], models: [...]}. A run has run (its name), state, model,
+ *                           started (seconds since 1970: the file's time less the seconds from the start or the
+ *                           continuation of the training to its last record), epochs (finished; with --eval-every
+ *                           with the part of the last one), epochs_wanted, step, seconds,
  *                           best {metric, unit, value}, settings (the recorded options in which the listed runs
  *                           differ), trained, measured, checkpoint (whether it has such), problem (a sentence, if its
  *                           records are damaged). What is not known is null. state: "running" (a
  *                           process of this machine is writing the records), "finished", "stopped", "failed",
  *                           "unfinished" (no end is recorded, and no process of this machine is writing), "measured"
- *                           (no training). A model has model (its number) and name
- *   GET /api/events?run=N   server-sent events that follow the run's metrics.jsonl, from its beginning:
- *                             restart   no earlier event counts: sent first, and again if the file was replaced or cut
- *                             record    {record: a line of metrics.jsonl, images_per_second, seconds_left, updates}.
- *                                       seconds_left: until the end of the training at the mean speed of this process,
- *                                       evaluations included; updates: of the whole training run
- *                             problem   {error: a sentence}: the file is damaged; the stream ends
- *                           A comment is sent after 15 s without an event.
+ *                           (no training). A model has a name
+ *   GET /api/events?run=NAME
+ *                           server-sent events that follow each run's metrics.jsonl, from its beginning:
+ *                             restart   {run}: no earlier event of the run counts: sent first, and again if the file
+ *                                       was replaced or cut
+ *                             record    {run, record: a line of metrics.jsonl, images_per_second, seconds_left,
+ *                                       updates}. seconds_left: until the end of the training at the mean speed of this
+ *                                       process, evaluations included; updates: of the whole training run
+ *                             problem   {run, error: a sentence}: the file is damaged, and no more records of the run
+ *                                       follow; the stream ends after the last run
+ *                           At most 32 runs. A comment is sent after 15 s without an event.
  *
- * Checkpoints. A model is "m<number>", a checkpoint or name in `paths`, or "r<number>", the best checkpoint of a run.
- * An image is "d<number>", one of `images`, or "u<number>", an upload. Changes of a network are words joined by dashes:
- * "h3.1r" (head 1 of attention layer 3 removed), "h3.1u" (made uniform), "b5" (residual branch 5 removed), "t17" (token
- * 17 removed); empty: none. See attscope/explore.h for their meaning.
+ * Names. A run or a model is called by the shortest end of its path, of whole components, that differs from those of
+ * the others: "last.safetensors", or "a/last.safetensors" if there is "b/last.safetensors".
  *
- *   GET /api/models         JSON: {models: [{id, name, path}]}; path: null for random weights
- *   GET /api/model?model=   JSON: {network, branches: [{scope, content}], layers: [{node, heads, queries, tokens,
- * prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w, content, positions}], tokens, classes, drawn: [{label,
- * colour}] or null, relevance: [{name, title, summary, source}], instruments: [{name, title, reason}]}; drawn: name and
- * colour of each class, if predictions can be drawn; reason: why the instrument has nothing to measure in this network,
- * else null GET /api/images?first=&count= JSON: {images: [{id, name}], count, uploads: [{id, name}]} POST
- * /api/upload?name=  the body is a JPEG, PNG or WebP file, name (at most 1023 bytes) that of the file for lists and
- * messages; JSON: {image} GET /api/thumbnail?image= a PNG GET /api/run?model=&image=&changes= JSON: {input: [height,
- * width, channels], photograph: [height, width], map, milliseconds, layers, tokens, and the prediction with all
- * logits}. map: six numbers, by rows, of the affine map from points of the image to those of the input; boxes are in
- * pixels of the image. The input of a detector, and so the grids of its layers, depend on the image GET
- * /api/input?model=&image=&changes= the network's input, one byte per number GET /api/classes?model=&image=&changes=
+ * Checkpoints. A model is a checkpoint or name in `paths`, or a run, which stands for its best checkpoint. An image is
+ * "d<number>", one of `images`, or "u<number>", an upload. Changes of a network are words joined by dashes: "h3.1r"
+ * (head 1 of attention layer 3 removed), "h3.1u" (made uniform), "b5" (residual branch 5 removed), "t17" (token 17
+ * removed); empty: none. See attscope/explore.h for their meaning.
+ *
+ *   GET /api/models         JSON: {models: [{id, name, path, network}]}; id: what `model` takes below; name: for
+ *                           people; path: null for random weights; network: null if it cannot be found
+ *
+ *   GET /api/model?model=   JSON: {network, prefix, branches: [{scope, content}], layers: [{node, heads, queries,
+ *                           tokens, prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w, content,
+ *                           positions}], tokens, classes, drawn: [{label, colour}] or null, relevance: [{name, title,
+ *                           summary, source}], instruments: [{name, title, reason}]}; prefix: names of the tokens
+ *                           before the patches; drawn: name and colour of each class, if predictions can be drawn;
+ *                           reason: why the instrument has nothing to measure in this network, else null
+ *
+ *   GET /api/images?first=&count=
+ *                           JSON: {images: [{id, name}], count, uploads: [{id, name}]}
+ *
+ *   POST /api/upload?name=  the body is a JPEG, PNG or WebP file, name (at most 1023 bytes) that of the file for lists
+ *                           and messages; JSON: {image}
+ *
+ *   GET /api/thumbnail?image=
+ *                           a PNG
+ *
+ *   GET /api/run?model=&image=&changes=
+ *                           JSON: {input: [height, width, channels], photograph: [height, width], map, milliseconds,
+ *                           layers, tokens, and the prediction with all logits}. map: six numbers, by rows, of the
+ *                           affine map from points of the image to those of the input; boxes are in pixels of the
+ *                           image. The input of a detector, and so the grids of its layers, depend on the image
+ *
+ *   GET /api/input?model=&image=&changes=
+ *                           the network's input, one byte per number
+ *
+ *   GET /api/classes?model=&image=&changes=
  *                           for tasks that give each pixel a class: the class of each pixel of the network's input, in
  *                           U16 of this machine, 65535 for none
  *
@@ -75,8 +99,19 @@
  *                           JSON: {method, class, logit, height, width, values}: att_relevance_run(); class: -1: the
  *                           most probable one
  *
- *   GET /api/graph?model=   JSON: {nodes: [{id, op, scope, in, shape, parameters, macs}]}
- *   GET /api/times?model=   JSON: {times: [{scope, op, kernel, seconds}]}
+ *   GET /api/nearest?model=&image=&count=
+ *                           compares some more of the server's images with an image by the network's features, and
+ *                           answers with JSON: {total, count, images, nearest: [{id, name, similarity}]}: `total` are
+ *                           to be compared, of all `count`; ask again until `images` is `total`. similarity: cosine;
+ *                           at most as many as the parameter `count` says (1 to 64), the most similar first
+ *
+ *   GET /api/graph?model=   JSON: {nodes: [{id, op, scope, in, shape, parameters, macs, tensors: [{name, shape}]}]}
+ *   GET /api/times?model=   JSON: {runs, times: [{scope, op, kernel, seconds}]}; seconds: medians over the runs
+ *   GET /api/tensor?model=&name=
+ *                           JSON: {name, shape, count, zeros, nonfinite, min, max, mean, deviation, norm, histogram:
+ *                           {from, to, counts}}, of the values of a parameter or buffer
+ *   GET /api/values?model=&name=&first=&count=
+ *                           the values of `count` (1 to 256) entries of its first dimension, in F32 of this machine
  *   GET /api/figures?model=&image=&with=
  *                           JSON: {figures: [{instrument, node, head, statistic, mean, unit}], instruments}
  *   GET /api/ablation?model=&parts=&uniform=&images=
@@ -101,13 +136,14 @@ enum { ATT_SERVE_PORT = 8765 };
 
 typedef struct att_serve_options {
     /* Folders of runs, folders that contain folders of runs, and checkpoints (files, or folders with model.safetensors
-     * or pytorch_model.bin); names of pretrained weights (attscope/hub.h), which are downloaded if they are in no
-     * cache; names of networks (att_model_resolve()), with random weights, if no file has the name. In a folder of
-     * runs, also those that start later are shown. */
+     * or pytorch_model.bin), also as "NETWORK=PATH" with the name of a network that the file does not say; names of
+     * pretrained weights (attscope/hub.h), which are downloaded if they are in no cache; names of networks
+     * (att_model_resolve()), with random weights, if no file has the name. In a folder of runs, also those that start
+     * later are shown. */
     const char *const *paths;
     int path_count;
     const char *images;  /* folder or archive of images to show models; NULL: none */
-    const char *network; /* name of the network of checkpoints that do not name theirs; NULL: none */
+    const char *network; /* name of the network of all checkpoints that do not name theirs; NULL: none */
     const char *labels;  /* att_network_name_classes() of networks with as many classes; NULL: the checkpoints' own */
     int port;            /* 0: ATT_SERVE_PORT or, if that is in use, the next free port of the hundred after it */
     /* Names under which the server may be addressed besides localhost, 127.0.0.1 and [::1], without a port. */
@@ -123,7 +159,8 @@ typedef struct att_server att_server;
  * success the caller owns *server. The context must outlive the server, whose threads allocate from it; its messages
  * stay the caller's. Opens all checkpoints in `paths` once, with a warning in the log for each that cannot be opened;
  * its pages show the same sentence until its file is replaced. Another warning names folders without runs. Random
- * weights are drawn when a page needs them. Errors: ERR_NOT_FOUND (a path does not exist); those of att_network_open()
+ * weights are drawn when a page needs them. Errors: ERR_NOT_FOUND (a path does not exist; a
+ * name of a network is unknown); ERR_ARGUMENT (one path for two networks); those of att_network_open()
  * for the last checkpoint, if none can be opened and `paths` has nothing else; ERR_ARGUMENT (a port outside 0..65535; a
  * host name with other characters than letters, digits, dots, dashes, colons and brackets; NULL for a path); ERR_IO
  * (the port is in use; the system refuses); ERR_UNSUPPORTED (a library built without libmicrohttpd, -DATT_SERVE=OFF, or

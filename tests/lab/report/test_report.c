@@ -394,7 +394,7 @@ SCRATCH_TEST(a_page_in_memory_has_the_bytes_of_the_file)
     const char *folders[] = {folder};
     att_text page = {.context = self->context};
     CHECK(self->context, att_report_write(self->context, folders, 1, NULL, page_path(self), NULL));
-    CHECK(self->context, att_report_append(self->context, folders, 1, NULL, &att_page_report, &page));
+    CHECK(self->context, att_report_append(self->context, folders, NULL, 1, NULL, &att_page_report, &page));
     size_t size;
     char *text = read_text(self->path, &size);
     assert_int_equal(page.length, size);
@@ -410,7 +410,7 @@ SCRATCH_TEST(other_pages_have_the_same_data)
     write_text(folder, "metrics.jsonl", "{\"event\":\"run_begin\",\"model\":\"vit\"}\n");
     const char *folders[] = {folder};
     att_text page = {.context = self->context};
-    CHECK(self->context, att_report_append(self->context, folders, 1, NULL, &att_page_live, &page));
+    CHECK(self->context, att_report_append(self->context, folders, NULL, 1, NULL, &att_page_live, &page));
     json_t *read = parse_page(self, &att_page_live, page.data, page.length);
     assert_string_equal(json_string_value(json_object_get(run_of(read, 0), "name")), "run");
     json_decref(read);

@@ -65,26 +65,22 @@ static void expect(const site *s, const char *target, int status, const char *pa
         fail_msg("%s: status %d, %s", target, found, body());
 }
 
-SITE_TEST(models_and_images_have_numbers)
+SITE_TEST(models_have_names_and_images_numbers)
 {
-    static const char *const bad[] = {"", "0", "x0", "m", "m-1", "r-1", "m0x", "m99999999999999999999"};
-    static const char *const missing[] = {"m1", "m2147483648", "m4294967296", "r0"};
+    static const char *const missing[] = {"", "m0", "r0", "deit", "patch16_224", "deit_tiny_patch16_224x"};
     char target[128], part[64];
     expect(s, "/api/models", 200,
-           "{\"models\":[{\"id\":\"m0\",\"name\":\"deit_tiny_patch16_224 (random weights)\",\"path\":null}]}");
+           "{\"models\":[{\"id\":\"deit_tiny_patch16_224\",\"name\":\"deit_tiny_patch16_224 (random weights)\","
+           "\"path\":null,\"network\":\"deit_tiny_patch16_224\"}]}");
     expect(s, "/api/images?first=1&count=1", 200,
            "{\"images\":[{\"id\":\"d1\",\"name\":\"b.png\"}],\"count\":3,\"uploads\":[]}");
     expect(s, "/api/images?first=3&count=1", 200, "{\"images\":[],\"count\":3,\"uploads\":[]}");
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        snprintf(target, sizeof target, "/api/model?model=%s", bad[i]);
-        expect(s, target, 400, "is no model");
-    }
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
         snprintf(target, sizeof target, "/api/model?model=%s", missing[i]);
-        snprintf(part, sizeof part, "there is no model \\\"%s\\\"", missing[i]);
-        expect(s, target, 404, *missing[i] == 'm' ? part : "there is no run 0");
+        snprintf(part, sizeof part, "there is no checkpoint \\\"%s\\\"", missing[i]);
+        expect(s, target, 404, part);
     }
-    expect(s, "/api/model?model=m0", 200, "\"tokens\":197,\"classes\":1000");
+    expect(s, "/api/model?model=deit_tiny_patch16_224", 200, "\"tokens\":197,\"classes\":1000");
     assert_non_null(strstr(body(), "{\"name\":\"entropy\",\"title\":\"Attention entropy\",\"reason\":null}"));
     assert_non_null(strstr(body(), "{\"name\":\"collapse\",\"title\":\"Rank collapse\",\"reason\":null}"));
     assert_non_null(
@@ -94,23 +90,24 @@ SITE_TEST(models_and_images_have_numbers)
 
 SITE_TEST(what_is_wrong_with_an_ablation_is_said)
 {
-    expect(s, "/api/ablation?model=m0&parts=heads&uniform=0", 400, "images");
-    expect(s, "/api/ablation?model=m0&parts=heads&uniform=0&images=0", 400, "images");
-    expect(s, "/api/ablation?model=m0&parts=heads&uniform=2&images=1", 400, "uniform");
-    expect(s, "/api/ablation?model=m0&parts=tokens&uniform=0&images=1", 400, "expected heads or branches");
-    expect(s, "/api/ablation?model=m1&parts=heads&uniform=0&images=1", 404, "there is no model");
-    expect(s, "/api/changed?model=m0&parts=heads&uniform=0&images=1&part=-1", 400, "part");
+    expect(s, "/api/ablation?model=deit_tiny_patch16_224&parts=heads&uniform=0", 400, "images");
+    expect(s, "/api/ablation?model=deit_tiny_patch16_224&parts=heads&uniform=0&images=0", 400, "images");
+    expect(s, "/api/ablation?model=deit_tiny_patch16_224&parts=heads&uniform=2&images=1", 400, "uniform");
+    expect(s, "/api/ablation?model=deit_tiny_patch16_224&parts=tokens&uniform=0&images=1", 400,
+           "expected heads or branches");
+    expect(s, "/api/ablation?model=absent&parts=heads&uniform=0&images=1", 404, "there is no checkpoint");
+    expect(s, "/api/changed?model=deit_tiny_patch16_224&parts=heads&uniform=0&images=1&part=-1", 400, "part");
 }
 
 /* The network's input is the picture again, whose grey is far from the means of all channels. */
 SITE_TEST(the_input_has_the_colours_of_the_image)
 {
-    expect(s, "/api/input?model=m0&image=d0&changes=", 200, "");
+    expect(s, "/api/input?model=deit_tiny_patch16_224&image=d0&changes=", 200, "");
     for (int i = 0; i < SIDE * SIDE * 3; i++)
         assert_int_equal((uint8_t)body()[i], GREY);
 }
 
-#define WEIGHTS "/api/weights?model=m0&image=d0&changes="
+#define WEIGHTS "/api/weights?model=deit_tiny_patch16_224&image=d0&changes="
 
 SITE_TEST(queries_are_numbers)
 {

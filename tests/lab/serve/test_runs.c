@@ -1,5 +1,7 @@
 /* The routes of `attscope serve`: the list of runs, their pages, and the events of a training run. */
+#include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include "base/io/json.h"
 #include "lab/report/page.h"
@@ -92,10 +94,8 @@ static const json_t *run_called(const json_t *answer, const char *name)
     const json_t *run;
     json_array_foreach(json_object_get(answer, "runs"), i, run)
     {
-        if (strcmp(json_string_value(json_object_get(run, "name")), name) == 0) {
-            assert_int_equal(json_integer_value(json_object_get(run, "run")), i);
+        if (strcmp(json_string_value(json_object_get(run, "run")), name) == 0)
             return run;
-        }
     }
     fail_msg("there is no run %s", name);
     return NULL;
@@ -202,7 +202,16 @@ SITE_TEST(the_list_has_the_settings_that_differ)
     json_decref(answer);
 }
 
-SITE_TEST(runs_that_start_later_appear_with_new_numbers)
+/* The number of a run in an answer of /api/runs. */
+static size_t place_of(const json_t *answer, const char *name)
+{
+    size_t i = 0;
+    while (json_array_get(json_object_get(answer, "runs"), i) != run_called(answer, name))
+        i++;
+    return i;
+}
+
+SITE_TEST(runs_that_start_later_appear_at_the_end)
 {
     json_t *answer = answer_of(s, "GET /api/runs");
     assert_int_equal(json_array_size(json_object_get(answer, "runs")), 0);
@@ -211,8 +220,50 @@ SITE_TEST(runs_that_start_later_appear_with_new_numbers)
     json_decref(answer_of(s, "GET /api/runs"));
     put(s, "a", "metrics.jsonl", "w", BEGIN);
     answer = answer_of(s, "GET /api/runs");
-    assert_int_equal(number_of(run_called(answer, "b"), "run"), 0);
-    assert_int_equal(number_of(run_called(answer, "a"), "run"), 1);
+    assert_int_equal(place_of(answer, "b"), 0);
+    assert_int_equal(place_of(answer, "a"), 1);
+    json_decref(answer);
+}
+
+/* A run is called by the shortest end of its path that no other run or model has. */
+SITE_TEST(runs_of_two_folders_with_one_name_are_told_apart)
+{
+    char one[PATH], other[PATH];
+    path_of(s, "one", "", one);
+    path_of(s, "other", "", other);
+    mkdir(one, 0700);
+    mkdir(other, 0700);
+    put(s, "one/run", "metrics.jsonl", "w", BEGIN);
+    put(s, "other/run", "metrics.jsonl", "w", BEGIN STEP("2", "1.5"));
+    const char *const paths[] = {one, other};
+    const att_serve_options options = {.paths = paths, .path_count = 2};
+    site both = *s;
+    served_start(&both.served, &options, NULL, NULL, 0);
+    json_t *answer = answer_of(&both, "GET /api/runs");
+    assert_int_equal(number_of(run_called(answer, "run"), "step"), 0);
+    assert_int_equal(number_of(run_called(answer, "other/run"), "step"), 2);
+    json_decref(answer);
+    assert_int_equal(ask(&both.served, "GET /report?run=other/run"), 200);
+    assert_non_null(strstr(body(), "\"served\":\"other/run\""));
+    assert_int_equal(ask(&both.served, "GET /report?run=other%2Frun&run=run"), 200);
+    assert_non_null(strstr(body(), "\"served\":\"run\""));
+    served_stop(&both.served);
+}
+
+/* A run started before its last record by the seconds in it. */
+SITE_TEST(the_list_has_the_start_of_runs)
+{
+    char path[PATH];
+    const struct timespec times[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    put(s, "trained", "metrics.jsonl", "w", BEGIN STEP("2", "600"));
+    put(s, "measured", "measure.jsonl", "w", "{\"event\":\"run_begin\",\"epoch\":0,\"step\":0}\n");
+    path_of(s, "trained", "metrics.jsonl", path);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    path_of(s, "measured", "measure.jsonl", path);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    json_t *answer = answer_of(s, "GET /api/runs");
+    assert_true(number_of(run_called(answer, "trained"), "started") == 1000000 - 600);
+    assert_true(number_of(run_called(answer, "measured"), "started") == 1000000);
     json_decref(answer);
 }
 
@@ -227,21 +278,24 @@ SITE_TEST(operands_are_runs_models_or_folders)
 {
     put(s, "run", "metrics.jsonl", "w", BEGIN);
     put(s, "model", "model.safetensors", "w", "x");
-    char run[PATH], again[PATH], model[PATH], file[PATH];
+    put(s, "second", "model.safetensors", "w", "x");
+    char run[PATH], again[PATH], model[PATH], file[PATH], second[PATH];
     path_of(s, "run", "", run);
     snprintf(again, sizeof again, "%s/./run//", s->folder);
     path_of(s, "model", "", model);
     path_of(s, "model", "model.safetensors", file);
-    const char *const paths[] = {run, again, model, file};
-    const att_serve_options options = {.paths = paths, .path_count = 4};
+    path_of(s, "second", "model.safetensors", second);
+    const char *const names[] = {"model", "model/model.safetensors", "second/model.safetensors"};
+    const char *const paths[] = {run, again, model, file, second};
+    const att_serve_options options = {.paths = paths, .path_count = 5};
     site other = *s;
     served_start(&other.served, &options, NULL, NULL, 0);
     json_t *answer = answer_of(&other, "GET /api/runs");
     assert_int_equal(json_array_size(json_object_get(answer, "runs")), 1);
     const json_t *models = json_object_get(answer, "models");
-    assert_int_equal(json_array_size(models), 2);
-    assert_string_equal(json_string_value(json_object_get(json_array_get(models, 0), "name")), "model");
-    assert_string_equal(json_string_value(json_object_get(json_array_get(models, 1), "name")), "model.safetensors");
+    assert_int_equal(json_array_size(models), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(models, i), "name")), names[i]);
     json_decref(answer);
     served_stop(&other.served);
 }
@@ -252,7 +306,8 @@ SITE_TEST(pages_show_runs_and_run_only_their_own_scripts)
 {
     put(s, "<script>boom()<", "metrics.jsonl", "w", BEGIN STEP("1", "1"));
     json_decref(answer_of(s, "GET /api/runs"));
-    const char *const lines[] = {"GET /", "GET /live?run=0", "GET /report?run=0"};
+    const char *const lines[] = {"GET /", "GET /live?run=%3Cscript%3Eboom()%3C",
+                                 "GET /report?run=%3Cscript%3Eboom()%3C"};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(ask(&s->served, lines[i]), 200);
         assert_header("Content-Type", "text/html; charset=utf-8");
@@ -269,10 +324,11 @@ SITE_TEST(unknown_runs_are_not_found)
     const char *const pages[] = {"/report", "/live", "/api/events"};
     for (int i = 0; i < 3; i++) {
         char line[64];
-        snprintf(line, sizeof line, "GET %s?run=0", pages[i]);
+        snprintf(line, sizeof line, "GET %s?run=absent", pages[i]);
         assert_int_equal(ask(&s->served, line), 404);
-        assert_non_null(strstr(body(), "there is no run 0"));
-        const char *const bad[] = {"", "?run=", "?run=-1", "?run=x", "?run=1e3", "?run=99999999999999999999"};
+        assert_non_null(strstr(body(), "there is no run"));
+        assert_non_null(strstr(body(), "absent"));
+        const char *const bad[] = {"", "?run=", "?run=%", "?run=a%00", "?runs=a", "?run="};
         for (int k = 0; k < 6; k++) {
             snprintf(line, sizeof line, "GET %s%s", pages[i], bad[k]);
             assert_int_equal(ask(&s->served, line), 400);
@@ -285,12 +341,12 @@ SITE_TEST(unknown_runs_are_not_found)
 static int open_events(const site *s)
 {
     char head[512];
-    snprintf(head, sizeof head, "GET /api/events?run=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n\r\n",
-             s->served.token);
+    snprintf(head, sizeof head,
+             "GET /api/events?run=run HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n\r\n", s->served.token);
     const int stream = dial(&s->served);
     send_text(stream, head);
     received[0] = '\0';
-    receive_until(stream, "event: restart\ndata: {}\n\n", received);
+    receive_until(stream, "event: restart\ndata: {\"run\":\"run\"}\n\n", received);
     return stream;
 }
 
@@ -352,6 +408,42 @@ SITE_TEST(records_come_with_throughput_and_time_left)
     assert_record(s, stream, &at, 10, 80, 7, 24);
     assert_record(s, stream, &at, 18, 80, 0, 24);
     close(stream);
+}
+
+/* A stream has the records of all its runs, with their names; a damaged one does not end it. */
+SITE_TEST(one_stream_follows_several_runs)
+{
+    put(s, "a", "metrics.jsonl", "w", BEGIN STEP("2", "1.5"));
+    put(s, "b", "metrics.jsonl", "w", BEGIN "nonsense\n");
+    char head[512];
+    snprintf(head, sizeof head,
+             "GET /api/events?run=a&run=b&run=a HTTP/1.1\r\nHost: localhost\r\nAuthorization: token %s\r\n\r\n",
+             s->served.token);
+    const int stream = dial(&s->served);
+    send_text(stream, head);
+    received[0] = '\0';
+    receive_until(stream, "event: problem\ndata: {\"run\":\"b\",\"error\":", received);
+    assert_non_null(strstr(received, "event: restart\ndata: {\"run\":\"b\"}"));
+    put(s, "a", "metrics.jsonl", "a", STEP("4", "2.5"));
+    receive_until(stream, "\"step\":4,", received);
+    int restarts = 0;
+    for (const char *found = received; (found = strstr(found, "event: restart\n")) != NULL; found++)
+        restarts++;
+    assert_int_equal(restarts, 2); /* a run that is named twice is followed once */
+    close(stream);
+}
+
+SITE_TEST(too_many_runs_together_are_refused)
+{
+    char line[2048] = "GET /api/events?run=run0";
+    for (int i = 0; i <= 32; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "run%d", i);
+        put(s, name, "metrics.jsonl", "w", BEGIN);
+        snprintf(line + strlen(line), sizeof line - strlen(line), "&run=%s", name);
+    }
+    assert_int_equal(ask(&s->served, line), 400);
+    assert_non_null(strstr(body(), "more than 32 runs together"));
 }
 
 /* Records that say how many updates the training has, and evaluations within epochs. */
@@ -431,7 +523,7 @@ SITE_TEST(a_damaged_file_ends_the_stream_with_a_sentence)
     char rest[ANSWER / 4] = "";
     char *at = received;
     assert_record(s, stream, &at, 0, -1, -1, 18);
-    receive_until(stream, "event: problem\ndata: {\"error\":\"", received);
+    receive_until(stream, "event: problem\ndata: {\"run\":\"run\",\"error\":\"", received);
     assert_non_null(strstr(received, "not valid JSON"));
     /* The end of the chunks may have come with the sentence; the connection stays open for a while. */
     const char *last = at;
