@@ -72,14 +72,14 @@ function latest(run) {
   };
 }
 
-/* Describes the layers of a network for drawing. A layer that pools all tokens has no grid of its own and takes that of
+/* Describes the layers of a network for drawing. names: of the tokens before the patches. A layer that pools all tokens has no grid of its own and takes that of
    the last layer with the same tokens. Layers without any grid are not drawn. */
-function drawnLayers(layers) {
+function drawnLayers(layers, names) {
   let last = null;
   return layers.map((layer) => {
     if (layer.grid_h) last = layer;
     const grid = layer.grid_h ? layer : last && last.tokens === layer.tokens ? last : null;
-    return { ...layer, grid_h: grid?.grid_h ?? 0, grid_w: grid?.grid_w ?? 0, prefix: grid?.prefix ?? 0,
+    return { ...layer, names, grid_h: grid?.grid_h ?? 0, grid_w: grid?.grid_w ?? 0, prefix: grid?.prefix ?? 0,
       patches: grid ? grid.grid_h * grid.grid_w : 0 };
   });
 }

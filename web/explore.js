@@ -3,8 +3,9 @@
    changes without some of their parts. The engine computes all numbers; the page draws them. */
 
 /* What the URL holds: shared by both sides, and of each side. The second side's names end in 2. */
-const SHARED = { image: "", at: "", way: "row", terms: "both", raw: "" };
-const OF_SIDE = { model: "", layer: "", head: "-1", minus: "", changes: "", score: "0.5", method: "", class: "" };
+const SHARED = { image: "", at: "", way: "row", terms: "both", raw: "", apart: "" };
+const OF_SIDE = { model: "", layer: "", head: "-1", minus: "", changes: "", score: "0.5", method: "", class: "",
+  near: "" };
 
 function readHash() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -66,19 +67,28 @@ function rampOf(colours) {
 
 /* --- one checkpoint ---------------------------------------------------------------------------------------------- */
 
+/* The layer of one network at the place of a layer of another one: the same one of equally many, else that with the same
+   name, else that at the same share of the depth. */
+function linkedLayer(layer, from, to) {
+  if (from.length === to.length) return layer;
+  const named = to.findIndex(({ node }) => node === from[layer].node);
+  return named >= 0 ? named : Math.round((layer / Math.max(1, from.length - 1)) * (to.length - 1));
+}
+
 /* page: {shared, models, changed(rerun), hover(place), place(), other(side)}. side: its values in the URL. Returns
    {panel, run, follow, ...}. */
 function makeSide(page, side, index) {
   const at = {
     view: element("canvas", { tabindex: 0, role: "img", "aria-label": "The network's input overlaid with attention. " +
       "The arrow keys move the query, C selects the class token." }),
-    grid: element("div", { class: "grid" }), words: element("p", { class: "readout", "aria-live": "polite" }),
+    grid: roving(element("div", { class: "grid" })), words: element("p", { class: "readout", "aria-live": "polite" }),
     ramp: element("div", { class: "ramp" }), ends: element("div", { class: "ramp-ends" }),
     answer: element("div", { class: "answer", "aria-live": "polite" }), changes: element("div", { class: "tools" }),
     tools: element("div", { class: "tools" }), branches: element("details", { class: "branches" }),
     problem: element("p", { class: "note problem", role: "alert", hidden: true }),
     title: element("p", { class: "reading" }), scores: element("div", { class: "scores", hidden: true }),
   };
+  const nearest = nearestView(side, () => page.changed(), (image) => page.chooseImage(image));
   const thumbs = [], relevance = relevanceView(side, () => page.changed(), () => page.strength);
   let drawing = null; /* the view of answers that are drawn: boxes, or the class of each pixel */
   let model = null, weights = null, photo = null, plain = null, gridWay = null, asked = "";
@@ -106,6 +116,7 @@ function makeSide(page, side, index) {
   }
   function change(values, rerun = false) {
     Object.assign(side, values);
+    if ("layer" in values && !page.shared.apart) page.other(index)?.takeLayer(model.layers, side);
     page.changed();
     showTools();
     if (rerun) run();
@@ -147,7 +158,7 @@ function makeSide(page, side, index) {
     if (raw()) return [...title, `Scores ${range(keys)} nats; highest patch: ${place}.`];
     const { prefix } = node(), seen = keys.filter((a) => !Number.isNaN(a)).length;
     return [...title, `Strongest patch: ${place} (${percent(values[best])}). `,
-      prefix ? `On ${prefix === 1 ? "the class token" : "the prefix tokens"}: ` +
+      prefix ? `On ${prefixWords(node())}: ` +
         `${percent(d3.sum(keys.subarray(0, prefix)))}. ` : "",
       `Entropy${head() < 0 && hasHeads(weights.way) ? " of the mean map" : ""}: ` +
         `${number(entropyOf(keys), 3)} of at most ${number(Math.log(seen), 3)} nats.`];
@@ -215,6 +226,7 @@ function makeSide(page, side, index) {
     at.title.textContent = model ? model.network : "";
     at.picture.hidden = at.drawing.hidden = at.boxes.hidden = true;
     relevance.show(null, null, null, null);
+    nearest.show("");
     clearMaps();
   }
   /* Hides everything about the checkpoint. */
@@ -283,7 +295,7 @@ function makeSide(page, side, index) {
   }
   /* Takes the layers of the last run: their grids can depend on the image. */
   function takeLayers(answer) {
-    const layers = drawnLayers(answer.layers);
+    const layers = drawnLayers(answer.layers, model.prefix);
     if (JSON.stringify(layers) === JSON.stringify(model.layers)) return;
     Object.assign(model, { layers, tokens: answer.tokens });
     weights = null;
@@ -317,6 +329,7 @@ function makeSide(page, side, index) {
     if (map) drawing.show(photo, map);
     else drawing?.show(photo, answer, wanted.changes ? plain : null);
     if (!hasMaps()) showPhoto();
+    nearest.show(wanted.image);
     await Promise.all([follow(page.place()), relevance.show(model, wanted, photo, answer)]);
   }, clearImage));
 
@@ -405,10 +418,11 @@ function makeSide(page, side, index) {
     at.title.textContent = "Opening the checkpoint …";
     return guarded("model", async () => {
       const answer = await askJson("model", { model: side.model });
-      model = { ...answer, layers: drawnLayers(answer.layers) };
+      model = { ...answer, layers: drawnLayers(answer.layers, answer.prefix) };
       const drawn = model.layers.map(({ patches }, i) => (patches ? i : -1)).filter((i) => i >= 0);
       if (!drawn.includes(Number(side.layer)) || side.layer === "")
         side.layer = String(drawn[Math.round(0.6 * (drawn.length - 1))] ?? 0);
+      page.opened(index);
       if (!page.shared.at) page.shared.at = model.layers[shownLayer()]?.prefix ? "p0" : "0.5,0.5";
       at.none.hidden = hasMaps();
       showTools();
@@ -441,7 +455,8 @@ function makeSide(page, side, index) {
         Object.assign(side, { model: event.target.value, changes: "", minus: "", class: "" });
         page.changed();
         open();
-      } }, ...page.models.map(({ id, name }) => element("option", { value: id, selected: id === side.model }, name))));
+      } }, ...page.offered(index).map(({ id, name }) =>
+      element("option", { value: id, selected: id === side.model }, name))));
   }
   function csv() {
     const rows = thumbs.flatMap(({ layer, which }) => [...weights.keys(layer, which)].map((value, key) =>
@@ -462,12 +477,24 @@ function makeSide(page, side, index) {
   at.boxes = element("div", { hidden: true });
   at.panel = element("div", { class: "panel maps", "data-side": index },
     element("div", {}, modelChoice(), at.title, at.problem, at.picture, at.drawing, at.answer),
-    element("div", {}, at.boxes, at.scores, at.maps, at.none, relevance.panel, element("h3", {}, "What if"), at.tools,
+    element("div", {}, at.boxes, at.scores, at.maps, at.none, relevance.panel, nearest.panel, element("h3", {}, "What if"), at.tools,
       at.branches, at.changes));
   listen();
-  return { panel: at.panel, open, run, follow, showTools, hasMaps: () => Boolean(hasMaps()),
-    /* Whether scores are sums of content and positions. */
+  return { panel: at.panel, open, run, follow, showTools,
+    /* Shows the layer and the head at the place of those of the other side. */
+    takeLayer(layers, { layer, head: which }) {
+      if (!model) return;
+      const linked = linkedLayer(Number(layer), layers, model.layers);
+      if (!model.layers[linked]?.patches) return;
+      Object.assign(side, { layer: String(linked), head: which });
+      showTools();
+    },
+    /* Lets the other side show the layer and the head at the place of this one's. */
+    giveLayer: () => model && page.other(index)?.takeLayer(model.layers, side),
+    hasMaps: () => Boolean(hasMaps()),
+    prefixNames: () => model?.prefix,
     prefix: () => d3.max(model?.layers ?? [], ({ prefix }) => prefix) ?? 0,
+    /* Whether scores are sums of content and positions. */
     hasTerms: () => model?.layers.some(({ content, positions }) => content && positions) ?? false,
     /* The numbers of a layer with the same grid; null if there is none. */
     patchesLike(like, layer, which) {
@@ -485,7 +512,7 @@ function makeSide(page, side, index) {
 
 function makePage(models, { images, count, uploads }) {
   const state = readHash(), sides = [];
-  const strip = element("div", { class: "strip" }), place = element("div", { class: "sides" });
+  const strip = roving(element("div", { class: "strip" })), place = element("div", { class: "sides" });
   const tools = element("div", { class: "tools" }), meaning = scaleOfWeights();
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
   let hovered = null;
@@ -494,6 +521,18 @@ function makePage(models, { images, count, uploads }) {
     shared: state.shared, models, strength: 0.6,
     place: () => hovered ?? page.shared.at,
     other: (index) => sides[1 - index],
+    chooseImage: (image) => chooseImage(image),
+    /* The checkpoints in the order in which a side offers them: beside another one first those of its network. */
+    offered(index) {
+      const first = index === 1 && models.find(({ id }) => id === state.sides[0].model);
+      return first ? d3.sort(models, (model) => (model.network === first.network ? 0 : 1)) : models;
+    },
+    /* A side was opened: the second one shows the layer of the first. */
+    opened(index) {
+      if (page.shared.apart || sides.length < 2) return;
+      sides[0].giveLayer();
+      if (index === 0) sides[1].follow(page.place());
+    },
     changed: () => writeHash(state),
     follow: () => sides.forEach((side) => side.follow(page.place())),
     hover(at) {
@@ -577,7 +616,7 @@ function makePage(models, { images, count, uploads }) {
     const { way, terms, raw } = page.shared, compared = element("button", { type: "button", class: "quiet",
       onclick: () => compare(state.sides.length < 2) },
     state.sides.length < 2 ? "Compare with another checkpoint" : "Close the comparison");
-    const drawn = sides.some((side) => side.hasMaps());
+    const drawn = sides.some((side) => side.hasMaps()), longest = d3.greatest(sides, (side) => side.prefix());
     meaning.hidden = !drawn;
     if (!drawn) {
       tools.replaceChildren(compared);
@@ -589,17 +628,27 @@ function makePage(models, { images, count, uploads }) {
         choice("Softmax", [["", "on"], ["1", "off"]], raw, (value) => change({ raw: value }))] : []),
       ...d3.range(d3.max(sides, (side) => side.prefix()) ?? 0).map((i, _, all) => element("button", { type: "button",
         class: "quiet", onclick: () => page.keep(`p${i}`) },
-      all.length === 1 ? "Query: class token" : `Query: prefix token ${i}`)),
+      `Query: ${prefixName({ prefix: all.length, names: longest?.prefixNames() }, i)}`)),
+      ...(sides.length > 1 ? [choice("Layers and heads", [["", "linked"], ["1", "apart"]], page.shared.apart, (value) => {
+        page.shared.apart = value;
+        if (!value) sides[0].giveLayer();
+        change({});
+      })] : []),
       element("label", { class: "slider" }, "Image", element("input", { type: "range", min: 0, max: 100,
         value: 100 * page.strength, "aria-label": "Opacity of the attention map, per cent", oninput: (event) => {
           page.strength = event.target.value / 100;
           sides.forEach((side) => side.redraw());
         } }), "attention"), compared);
   }
+  /* The checkpoint to compare the first side's with: another one of the same network, else another one. */
+  function partner() {
+    const others = page.offered(1).filter(({ id }) => id !== state.sides[0].model);
+    return others[0] ?? models[0];
+  }
   function build() {
     sides.length = 0;
     state.sides.forEach((side, i) => {
-      if (!models.some(({ id }) => id === side.model)) side.model = (models[i] ?? models[0]).id;
+      if (!models.some(({ id }) => id === side.model)) side.model = (i ? partner() : models[0]).id;
       sides.push(makeSide(page, side, i));
     });
     place.replaceChildren(...sides.map(({ panel }) => panel));
@@ -625,6 +674,8 @@ function makePage(models, { images, count, uploads }) {
     showStrip();
     build();
   });
+  document.querySelector(".skip").after(skipTo(element("a", { class: "skip", href: "#sections" }, "Skip to the maps"),
+    () => place.querySelector(".grid [tabindex='0']")));
   page.shared.image ||= firstImage([...uploads, ...images]);
   showStrip();
   build();

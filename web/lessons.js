@@ -8,8 +8,8 @@ const PLOT = { width: 560, height: 250, left: 58, right: 14, top: 12, bottom: 38
 const LINES = [null, "7 5", "2 4.5", "11 4 2 4"];
 
 /* Lines over blocks. series: {name, points: [{x, y, label}]}; undefined values are left out. bars: the first series is
-   drawn as bars. references: {y, label}. */
-function plot({ title, series, xLabel, yLabel, log, caption, references = [], bars = false }) {
+   drawn as bars. references: {y, label}. most: where the axis of y ends. */
+function plot({ title, series, xLabel, yLabel, log, caption, references = [], bars = false, most = Infinity }) {
   const usable = (p) => isNumber(p.y) && (!log || p.y > 0);
   const points = series.flatMap((s) => s.points.filter(usable));
   const [low, high] = d3.extent([...points.map(({ y }) => y), ...references.map(({ y }) => y)]);
@@ -18,6 +18,7 @@ function plot({ title, series, xLabel, yLabel, log, caption, references = [], ba
   const y = (log ? d3.scaleLog().domain([low / 1.5, high * 1.5])
     : d3.scaleLinear().domain([Math.min(0, low), high * 1.05 || 1]).nice(5))
     .range([PLOT.height - PLOT.bottom, PLOT.top]);
+  y.domain([y.domain()[0], Math.min(most, y.domain()[1])]);
   const svg = d3.create("svg").attr("viewBox", `0 0 ${PLOT.width} ${PLOT.height}`).attr("class", "plot")
     .attr("role", "img").attr("aria-label", `${title}. ${caption ?? ""}`);
   const ticks = log ? logTicks(y) : y.ticks(5);
@@ -296,7 +297,7 @@ const LESSONS = [
         xLabel: "layer", yLabel: "nats", references: [{ y: most, label: `uniform: ${number(most, 3)}` }], bars: true,
         caption: "−Σ_j a_ij ln a_ij, mean over queries and heads." }),
       plot({ title: `Probability of ${plain.label} with one uniform layer`, series: [{ name: "probability", points }],
-        xLabel: "uniform layer", yLabel: "probability", bars: true,
+        xLabel: "uniform layer", yLabel: "probability", bars: true, most: 1,
         references: [{ y: plain.probability, label: `unchanged: ${percent(plain.probability)}` }],
         caption: "All heads of one layer attend to all keys equally; nothing is trained again." })];
     } },
@@ -321,7 +322,7 @@ const LESSONS = [
         xLabel: "residual addition", yLabel: "NSI", bars: true,
         caption: "ζ_t = ‖f(x_t)‖ / ‖x_t‖ before the gate of an attention module (the reading \"attention\")." }),
       plot({ title: `Probability of ${plain.label} without one branch`, series: [{ name: "probability", points }],
-        xLabel: "removed branch", yLabel: "probability", bars: true,
+        xLabel: "removed branch", yLabel: "probability", bars: true, most: 1,
         references: [{ y: plain.probability, label: `unchanged: ${percent(plain.probability)}` }],
         caption: "x_{t+1} = x_t for one addition; nothing is trained again." })];
     } },

@@ -27,7 +27,8 @@ function sameToken(query, from, to) {
 function atlasOf(run) {
   const { maps } = run, pixels = bytesOf(maps.image.data);
   const classes = maps.classes && new Uint16Array(bytesOf(maps.classes.data).buffer);
-  const nodes = maps.nodes.map((node) => ({ ...node, name: node.node, patches: node.grid_h * node.grid_w,
+  const names = prefixNames(run.facts);
+  const nodes = maps.nodes.map((node) => ({ ...node, names, name: node.node, patches: node.grid_h * node.grid_w,
     seen: node.window_h * node.window_w, tokens: node.prefix + node.grid_h * node.grid_w,
     levels: bytesOf(node.levels), figures: new Float32Array(bytesOf(node.figures).buffer),
     place: new Int32Array(bytesOf(node.place).buffer) }));
@@ -126,13 +127,37 @@ function drawView(canvas, atlas, state, row, query) {
 
 /* --- words ------------------------------------------------------------------------------------------------------- */
 
+/* The names of the tokens before the patches, by the network's options; [] if these do not say it. */
+function prefixNames({ class_token: cls, distilled, reg_tokens: registers }) {
+  return [...(Number(cls) > 0 ? ["class token"] : []), ...(Number(distilled) > 0 ? ["distillation token"] : []),
+    ...d3.range(Number(registers) || 0).map((i) => `register ${i}`)];
+}
+/* "class token", "register 0"; node.names: those of all tokens before the patches. */
+function prefixName(node, token) {
+  if (node.names?.length === node.prefix) return node.names[token];
+  return node.prefix === 1 ? "class token" : `prefix token ${token}`;
+}
+/* "the class token and 4 registers" */
+function prefixWords(node) {
+  const names = d3.range(node.prefix).map((token) => prefixName(node, token));
+  const registers = names.filter((name) => name.startsWith("register")).length;
+  if (names.some((name) => name.startsWith("prefix"))) return "the prefix tokens";
+  return [...names.filter((name) => !name.startsWith("register")).map((name) => `the ${name}`),
+    ...(registers ? [plural(registers, "register")] : [])].join(" and ");
+}
 function placeOf(node, token) {
-  if (token < node.prefix) return node.prefix === 1 ? "the class token" : `prefix token ${token}`;
+  if (token < node.prefix) {
+    const name = prefixName(node, token);
+    return name.endsWith("token") ? `the ${name}` : name;
+  }
   const p = token - node.prefix;
   return `the patch in row ${Math.floor(p / node.grid_w) + 1}, column ${(p % node.grid_w) + 1}`;
 }
+/* A share in per cent: "12.3 %". No share is 0 or 100 % that is not. */
 function percent(value) {
-  return `${number(100 * value, 3)} %`;
+  const share = 100 * value;
+  return share > 0 && share < 0.001 ? "< 0.001 %" : share < 100 && share >= 99.95 ? "> 99.9 %"
+    : `${number(share, 3)} %`;
 }
 /* The image's name and caption, both untrusted. */
 function pictureWords({ name, caption }) {
@@ -140,12 +165,11 @@ function pictureWords({ name, caption }) {
 }
 function describeRow(atlas, state, head, figures, query) {
   const node = atlas.nodes[state.layer], { entropy, self, prefix, largest, best } = figures;
-  const tokens = node.prefix === 1 ? "the class token" : "the prefix tokens";
   return [
     element("b", {}, `From ${placeOf(node, query)}`),
     ` · ${node.name}, ${head < 0 ? "mean of all heads" : `head ${head}`}.`, element("br"),
     `Strongest patch: ${placeOf(node, best).replace("the patch in ", "")} (${percent(largest)}). `,
-    node.prefix ? `On ${tokens}: ${percent(prefix)}. ` : "", `On itself: ${percent(self)}. `,
+    node.prefix ? `On ${prefixWords(node)}: ${percent(prefix)}. ` : "", `On itself: ${percent(self)}. `,
     `${head < 0 ? "Entropy of the mean map" : "Entropy"}: ${number(entropy, 3)} of at most ` +
       `${number(Math.log(node.prefix + node.seen), 3)} nats` + (head < 0 ? ` (mean of the heads' entropies: ` +
       `${number(d3.mean(d3.range(node.heads),
@@ -182,7 +206,7 @@ function explorer(run, chosen) {
   const words = element("p", { class: "readout", "aria-live": "polite" }), caption = element("figcaption");
   const ends = element("div", { class: "ramp-ends" });
   const classes = maps.classes && classView(maps.classes.list);
-  const strip = element("div", { class: "strip" }), grid = element("div", { class: "grid" });
+  const strip = roving(element("div", { class: "strip" })), grid = roving(element("div", { class: "grid" }));
   const heads = d3.max(atlas.nodes, (node) => node.heads);
   const thumbs = [];
 
@@ -276,7 +300,7 @@ function explorer(run, chosen) {
 
   const tools = element("div", { class: "tools" },
     shown().prefix ? element("button", { type: "button", class: "quiet", onclick: () => show((state.query = 0)) },
-      `Query: ${shown().prefix === 1 ? "class token" : "first prefix token"}`) : null,
+      `Query: ${prefixName(shown(), 0)}`) : null,
     ...[["lowest", 0], ["median", 0.5], ["highest", 1]].map(([name, fraction]) => element("button", { type: "button",
       class: "quiet", title: `The query, head and layer of this image with the ${name} entropy, as a share of the ` +
         "largest possible one", onclick: () => chooseByEntropy(fraction) }, `Entropy: ${name}`)),

@@ -2,7 +2,7 @@
 /* The page "Network": the operations of a checkpoint as a graph. Blocks fold; nodes show shapes, parameters,
    operations, measured times and figures of instruments. */
 
-const DEFAULTS = { model: "", image: "", with: "", open: null, node: "" };
+const DEFAULTS = { model: "", image: "", with: "", open: null, node: "", tensor: "", find: "", zoom: "1" };
 function readHash() {
   const given = new URLSearchParams(location.hash.slice(1));
   return Object.fromEntries(Object.entries(DEFAULTS).map(([name, value]) => [name, given.get(name) ?? value]));
@@ -40,6 +40,12 @@ function shownFor(node, parts, open) {
     if (parts.has(name) && !open.has(name)) return name;
   }
   return `#${node.id}`;
+}
+
+/* Whether all words occur in the operation's scope, name or tensors. */
+function isFound(node, words) {
+  const text = [node.scope, node.op, ...node.tensors.map(({ name }) => name)].join(" ").toLowerCase();
+  return words.length > 0 && words.every((word) => text.includes(word));
 }
 
 /* Boxes in order, and the edges between them. The image is a box of its own. */
@@ -109,6 +115,8 @@ function isFigureOf(node, name) {
 
 const BOX = { width: 216, line: 15, head: 24 };
 
+const GAP = 56; /* between two columns */
+
 function layout({ boxes, edges }, text) {
   const graph = new dagre.graphlib.Graph().setGraph({ ranksep: 26, nodesep: 22, marginx: 8, marginy: 8 })
     .setDefaultEdgeLabel(() => ({}));
@@ -120,17 +128,58 @@ function layout({ boxes, edges }, text) {
   return graph;
 }
 
-function drawGraph(folded, text, act) {
-  const graph = layout(folded, text), { width, height } = graph.graph();
-  const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${height}`).style("width", `${width}px`)
-    .style("height", `${height}px`).attr("class", "network").attr("role", "group")
-    .attr("aria-label", "The operations of the network");
+/* The y at which to cut a drawing in two: no box is there, few edges are, and it is near the middle; null: there is
+   none. */
+function cutOf(graph) {
+  const nodes = graph.nodes().map((name) => graph.node(name)), { height } = graph.graph();
+  const crossing = (y) => graph.edges().filter((edge) => {
+    const { points } = graph.edge(edge);
+    return points[0].y < y && points.at(-1).y > y;
+  }).length;
+  const places = nodes.map((node) => node.y - node.height / 2 - 13).filter((y) => y > 0.35 * height && y < 0.65 * height &&
+    nodes.every((node) => Math.abs(node.y - y) > node.height / 2));
+  return minBy(places, (y) => crossing(y) + 8 * Math.abs(y / height - 0.5)) ?? null;
+}
+/* Moves what lies below the cut to the right of the rest. An edge between the two halves goes around. */
+function cutInTwo(graph, cut) {
+  const { width, height } = graph.graph(), top = 8;
+  const moved = ({ x, y, ...more }) => ({ ...more, x: x + width + GAP, y: y - cut + top });
+  let lanes = 0;
+  for (const edge of graph.edges()) {
+    const own = graph.edge(edge), above = own.points.filter(({ y }) => y <= cut), below = own.points.filter(({ y }) => y > cut);
+    if (!below.length) continue;
+    if (above.length) {
+      const lane = width + GAP / 2 + 5 * (lanes++ - 1);
+      const last = above.at(-1), first = moved(below[0]);
+      above.push({ x: last.x, y: cut }, { x: last.x, y: cut + 10 }, { x: lane, y: cut + 10 }, { x: lane, y: cut - 10 },
+        { x: lane, y: top }, { x: lane, y: 2 }, { x: first.x, y: 2 }, { x: first.x, y: top });
+    }
+    own.points = [...above, ...below.map(moved)];
+  }
+  for (const name of graph.nodes()) {
+    const node = graph.node(name);
+    if (node.y > cut) Object.assign(node, moved(node));
+  }
+  Object.assign(graph.graph(), { width: 2 * width + GAP, height: Math.max(cut + 16, height - cut + top) });
+}
+
+/* room: the width in pixels that the drawing may fill, zoom: its scale, found: whether a box is marked. */
+const TALL = 900; /* a drawing of this height is drawn in two columns if there is room */
+function drawGraph(folded, text, act, { room, zoom, found }) {
+  const graph = layout(folded, text), cut = graph.graph().height > TALL && (2 * graph.graph().width + GAP) * zoom <= room
+    ? cutOf(graph) : null;
+  if (cut !== null) cutInTwo(graph, cut);
+  const { width, height } = graph.graph();
+  const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${height}`).style("width", `${width * zoom}px`)
+    .style("height", `${height * zoom}px`).attr("class", "network").attr("role", "group")
+    .attr("data-columns", cut === null ? 1 : 2).attr("aria-label", "The operations of the network");
   const line = d3.line().x(({ x }) => x).y(({ y }) => y).curve(d3.curveBasis);
   svg.append("g").selectAll("path").data(graph.edges()).join("path").attr("class", "edge")
     .attr("d", (edge) => line(graph.edge(edge).points));
-  const box = svg.append("g").selectAll("g").data(folded.boxes).join("g").attr("tabindex", 0).attr("role", "button")
+  const box = svg.append("g").selectAll("g").data(folded.boxes).join("g").attr("role", "button")
     .attr("data-box", ({ name }) => name)
-    .attr("class", ({ part, nodes }) => `operation${part ? " part" : ""}${nodes.length ? "" : " input"}`)
+    .attr("class", (one) => `operation${one.part ? " part" : ""}${one.nodes.length ? "" : " input"}` +
+      `${found(one) ? " found" : ""}`)
     .attr("aria-label", (one) => [one.title, ...text.get(one)].join(", "))
     .attr("transform", ({ name }) => {
       const at = graph.node(name);
@@ -152,7 +201,7 @@ function drawGraph(folded, text, act) {
       act(one);
     });
   });
-  return svg.node();
+  return roving(svg.node(), ".operation");
 }
 
 /* --- the page ---------------------------------------------------------------------------------------------------- */
@@ -166,7 +215,18 @@ function makePage(models, images) {
   const state = readHash(), place = element("div"), detail = element("div", { class: "panel", hidden: true });
   const tools = element("div", { class: "tools" }), summary = element("p", { class: "reading", "aria-live": "polite" });
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
-  let nodes = [], times = [], figures = [], model = null, parts = new Map(), open = new Set();
+  const search = element("input", { type: "search", "aria-label": "Find operations", placeholder: "Find operations",
+    oninput: () => find(search.value), onkeydown: (event) => event.key === "Enter" && showFound(event.shiftKey ? -1 : 1) });
+  const told = element("span", { class: "reading", role: "status" });
+  const next = element("button", { type: "button", class: "quiet", hidden: true, onclick: () => showFound(1) }, "Next");
+  const scale = element("output", {}, "100 %");
+  const views = element("div", { class: "tools" }, search, next, told, element("span", { class: "buttons" },
+    ...[["−", "Zoom out", 0.8], ["+", "Zoom in", 1.25]].map(([sign, label, factor]) => element("button",
+      { type: "button", class: "quiet", "aria-label": label, title: label, onclick: () => zoomTo(zoom() * factor) }, sign)),
+    element("button", { type: "button", class: "quiet", onclick: fit }, "Fit"),
+    element("button", { type: "button", class: "quiet", onclick: () => zoomTo(1) }, scale)));
+  let at = -1; /* the found operation that was shown last */
+  let nodes = [], times = [], timed = 0, figures = [], model = null, parts = new Map(), open = new Set();
   let asked = 0, figuresAsked = 0;
 
   function changed() {
@@ -201,15 +261,74 @@ function makePage(models, images) {
     if (!node) return;
     const seconds = secondsOf(box, times);
     const own = times.filter(({ scope, op }) => scope === node.scope && op === node.op);
+    if (!node.tensors.some(({ name }) => name === state.tensor)) state.tensor = "";
     detail.replaceChildren(element("h3", {}, node.scope), element("dl", { class: "method" }, ...[["Operation", node.op],
       ["Result", shapeOf(node)], ["Parameters", count(node.parameters)],
       ["Multiply-adds", count(Math.round(node.macs))],
       ["Time", seconds === null ? "none of its own: it is fused into another operation"
-        : `${milliseconds(seconds)} (${own.map(({ kernel }) => kernel).join(", ")}; one image, mean of 10 runs)`],
+        : `${milliseconds(seconds)} (${own.map(({ kernel }) => kernel).join(", ")}; one image, ${mediansOf()})`],
       ...figuresOf(box, figures).map((text) => ["Figure", text])]
       .flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)])),
     layer < 0 ? "" : element("p", {}, element("a", { href: `/explore#${new URLSearchParams({ model: state.model, layer,
-      ...(state.image ? { image: state.image } : {}) })}` }, "Show its maps of attention")));
+      ...(state.image ? { image: state.image } : {}) })}` }, "Show its maps of attention")),
+    node.tensors.length ? tensorView(state.model, node.tensors, state.tensor, (name) => {
+      state.tensor = name;
+      changed();
+    }) : "");
+  }
+  const mediansOf = () => `median of ${plural(timed, "run")}`;
+
+  /* --- search and zoom --- */
+
+  const zoom = () => Math.max(0.2, Math.min(3, Number(state.zoom) || 1));
+  const words = () => state.find.toLowerCase().split(/\s+/).filter(Boolean);
+  const foundNodes = () => nodes.filter((node) => isFound(node, words()));
+  function showSearch() {
+    const all = foundNodes().length;
+    told.textContent = !words().length ? "" : all ? `${at >= 0 ? `${at + 1} of ` : ""}${plural(all, "operation")}`
+      : "no operation with these words";
+    next.hidden = !all;
+    scale.textContent = `${Math.round(100 * zoom())} %`;
+  }
+  function find(text) {
+    state.find = text.trim();
+    at = -1;
+    changed();
+    show();
+  }
+  /* Unfolds what the next found operation is in, and shows it. */
+  function showFound(step) {
+    const list = foundNodes();
+    if (!list.length) return;
+    at = (at + step + list.length) % list.length;
+    const node = list[at], parents = node.scope.split(".");
+    for (let depth = 1; depth <= parents.length; depth++) {
+      const name = parents.slice(0, depth).join(".");
+      if (parts.has(name)) open.add(name);
+    }
+    state.node = shownFor(node, parts, open);
+    changed();
+    show();
+    place.querySelector(`[data-box="${CSS.escape(state.node)}"]`)
+      ?.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+  }
+  /* Keeps the place of the drawing that is at `point`, in pixels of the window; without one its middle. */
+  function zoomTo(wanted, point = null) {
+    const before = place.querySelector("svg.network").getBoundingClientRect();
+    const [x, y] = point ?? [innerWidth / 2, innerHeight / 2];
+    const share = [(x - before.left) / before.width, (y - before.top) / before.height];
+    state.zoom = String(Number(Math.max(0.2, Math.min(3, wanted)).toFixed(3)));
+    changed();
+    show();
+    const after = place.querySelector("svg.network").getBoundingClientRect();
+    place.firstChild.scrollLeft += after.left + share[0] * after.width - x;
+    scrollBy({ top: after.top + share[1] * after.height - y, behavior: "instant" });
+  }
+  /* The whole drawing in the window. */
+  function fit() {
+    const svg = place.querySelector("svg.network"), { width, height } = svg.viewBox.baseVal;
+    zoomTo(Math.min(1, (place.clientWidth - 36) / width, (innerHeight - 80) / height));
+    place.scrollIntoView({ block: "start", behavior: "instant" });
   }
   function act(box) {
     if (box.part) {
@@ -219,6 +338,7 @@ function makePage(models, images) {
       place.querySelector(`[data-box="${CSS.escape(shownFor(box.nodes[0], parts, open))}"]`)?.focus();
     } else {
       state.node = box.name;
+      state.tensor = "";
       showDetail(box);
     }
     changed();
@@ -231,16 +351,18 @@ function makePage(models, images) {
       macs: d3.sum(nodes, (node) => node.macs), seconds: d3.sum(times, ({ seconds }) => seconds) };
     const caption = `${model.network}: ${plural(all.operations, "operation")}, ${short(all.parameters)} parameters, ` +
       `${short(all.macs)} multiply-adds` + (times.length ? `, ${milliseconds(all.seconds)} for an image` : "") +
-      ". Times are those of the compiled network on this machine, mean of 10 runs of one image.";
+      (times.length ? `. Times are those of the compiled network on this machine, ${mediansOf()} of one image.` : ".");
     const whole = figures.filter(({ node, head }) => !node && head < 0).map(({ instrument, statistic, mean, unit }) =>
       [instrument, statistic, number(mean, 4), unit !== "1" && unit].filter(Boolean).join(" "));
     summary.textContent = whole.length ? `Of the whole network: ${whole.join("; ")}.` : "";
-    const figure = picture(model.network, drawGraph(folded, text, act), null, caption, "network-figure");
+    const figure = picture(model.network, drawGraph(folded, text, act, { room: place.clientWidth - 36,
+      zoom: zoom(), found: (box) => box.nodes.some((node) => isFound(node, words())) }), null, caption, "network-figure");
     place.replaceChildren(figure);
     const chosen = folded.boxes.find(({ name }) => name === state.node);
     if (chosen) showDetail(chosen);
     else detail.hidden = true;
     showTools();
+    showSearch();
   }
 
   /* --- tools --- */
@@ -248,7 +370,7 @@ function makePage(models, images) {
   function showTools() {
     tools.replaceChildren(...[
       dropdown("Checkpoint", models.map(({ id, name }) => [id, name]), state.model, (id) => {
-        Object.assign(state, { model: id, node: "", open: null });
+        Object.assign(state, { model: id, node: "", open: null, tensor: "" });
         load();
       }),
       model && images.length ? dropdown("Figures", [["", "none"], ...instrumentOptions(model.instruments)], state.with,
@@ -302,9 +424,9 @@ function makePage(models, images) {
     times = figures = [];
     changed();
     show();
-    const timed = await askJson("times", { model: state.model });
+    const measured = await askJson("times", { model: state.model });
     if (mine !== asked) return;
-    ({ times } = timed);
+    ({ times, runs: timed } = measured);
     show();
   }
   async function load() {
@@ -318,15 +440,29 @@ function makePage(models, images) {
   if (!images.some(({ id }) => id === state.image)) state.image = firstImage(images);
   addEventListener("hashchange", () => {
     Object.assign(state, readHash());
+    search.value = state.find;
     load();
   });
+  search.value = state.find;
+  place.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey || !place.firstChild) return;
+    event.preventDefault();
+    zoomTo(zoom() * 1.0015 ** -event.deltaY, [event.clientX, event.clientY]);
+  }, { passive: false });
+  /* Another width may have room for another number of columns. */
+  let width = 0;
+  new ResizeObserver(([{ contentRect }]) => {
+    const before = width;
+    width = contentRect.width;
+    if (before && width !== before && model) requestAnimationFrame(show);
+  }).observe(place);
   load();
-  return [problem, tools, summary, element("div", { class: "network-view" }, place, detail)];
+  return [problem, tools, views, summary, element("div", { class: "network-view" }, place, detail)];
 }
 
 (async () => {
   const part = element("section", { id: "network", "aria-labelledby": "title" });
-  showTitle("network", "Network", "Click a part to unfold it, an operation to see its details.");
+  showTitle("network", "Network", "Click a part to unfold it, an operation to see its details and the values of its tensors.");
   document.getElementById("sections").replaceChildren(part);
   try {
     const [{ models }, images] = await Promise.all([askJson("models"), askImages()]);

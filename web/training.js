@@ -158,9 +158,10 @@ function trainingTable(among) {
 
 /* --- charts ------------------------------------------------------------------------------------------------------ */
 
-/* The training loss: of each step and the mean up to each evaluation; with smoothing, of each step and smoothed. */
+/* The training loss: of each step and the mean up to each evaluation; with smoothing, of each step and smoothed. Steps
+   are faint beside another line. */
 function lossSeries(run, { axis, smooth }) {
-  const steps = stepSeries(run, "loss", "train loss", true, axis);
+  const steps = stepSeries(run, "loss", "train loss", hasEpochs(run, "train_loss"), axis);
   const epochs = epochSeries(run, "train_loss", "train loss, mean", axis);
   if (!(smooth > 0)) return [steps, epochs];
   return withSmoothing(steps.points.length > 1 ? steps : epochs, smooth);
@@ -170,7 +171,9 @@ function lossChart(among, task, own, view) {
   const thinned = strides.length ? ` Long training runs show every ${strides.join("th or ")}th logged step.` : "";
   return {
     title: lossTitle(among, "Training loss", lossUnit(own[0]), task),
-    key: lineKey(["faint", "each step"], ["", view.smooth > 0 ? "smoothed" : `mean, ${rhythmOf(own)}`]),
+    key: view.smooth > 0 ? lineKey(["faint", "each step"], ["", "smoothed"])
+      : own.some((run) => hasEpochs(run, "train_loss")) ? lineKey(["faint", "each step"], ["", `mean, ${rhythmOf(own)}`])
+        : lineKey(["", "each step"]),
     caption: `On the augmented training images, with the weights of each step.${thinned}`,
     series: faintFirst(own.flatMap((run) => lossSeries(run, view))),
   };

@@ -40,14 +40,18 @@ READ_OUT = """(asked => {
             .map(part => part.textContent ?? part).join(""));
 })"""
 NUMBER = r"([-−+.\de]+)"
+SHARE = r"((?:[<>] )?[-−+.\de]+)"
 WORDS = re.compile(
-    rf"Strongest patch: row (\d+), column (\d+) \({NUMBER} %\)\. On the class token: {NUMBER} %\. "
-    rf"On itself: {NUMBER} %\. Entropy(?: of the mean map)?: {NUMBER} of at most"
+    rf"Strongest patch: row (\d+), column (\d+) \({SHARE} %\)\. On the class token: {SHARE} %\. "
+    rf"On itself: {SHARE} %\. Entropy(?: of the mean map)?: {NUMBER} of at most"
 )
 
 
 def correct(printed, true):
-    """Whether the printed value is the true one to three significant digits, within the precision of f32."""
+    """Whether the printed value is the true one to three significant digits, within the precision of f32, or says that a
+    share in per cent is nearly 0 or 100."""
+    if printed[0] in "<>":
+        return printed == "< 0.001" and 0 < true < 0.001 or printed == "> 99.9" and 99.95 <= true < 100
     value = float(printed.replace("−", "-"))
     return any(value == float(f"{true * (1 + error):.3g}") for error in (-2e-7, 0, 2e-7))
 

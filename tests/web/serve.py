@@ -252,6 +252,7 @@ def check_together(browser):
     without = page.evaluate("document.querySelectorAll('.followed a')[1].href")
     check(without == origin + "/live?run=growing", f"the link that leaves a run out: {without}")
     quiet(page, "the live page of two runs")
+    page.call("Page.navigate", url="about:blank")  # a browser opens six connections to a server
     if pictures:
         write("second", begin() + "".join(map(step, range(1, 40))), "w")
         write("growing", "".join(map(step, range(6, 30))))
@@ -263,6 +264,7 @@ def check_together(browser):
                     time.sleep(1)
                     kind = f"{'phone' if width < 600 else 'desktop'}-{'dark' if dark else 'light'}"
                     page.screenshot(os.path.join(pictures, f"{name}-{kind}.png"), whole=True)
+                    page.call("Page.navigate", url="about:blank")
 
 
 def check_report(browser):

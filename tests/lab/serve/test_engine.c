@@ -782,6 +782,83 @@ FIXTURE_TEST(figures_are_those_of_the_network)
     end(&o);
 }
 
+/* The JSON of what write() writes; valid until the next one. */
+static const char *finish(const opened *o, att_status status)
+{
+    const char *text;
+    size_t length;
+    must(o, status);
+    att_json_end_object(o->writer);
+    must(o, att_json_writer_finish(o->writer, &text, &length));
+    return text;
+}
+
+static double number_in(const char *json, const char *key)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "\"%s\":", key);
+    const char *at = strstr(json, wanted);
+    assert_non_null(at);
+    return strtod(at + strlen(wanted), NULL);
+}
+
+/* The file's values are those that the fixture exported, some of which are made zero and infinite. */
+FIXTURE_TEST(values_of_tensors_are_summarised)
+{
+    enum { COUNT = CLASSES };
+    const int index = att_weights_find(f->weights, "head.bias");
+    const float values[COUNT] = {3, 0, -4};
+    CHECK(f->context, att_weights_set(f->weights, -1, index, values, COUNT));
+    opened o = begin(f);
+    att_text bytes = {.context = f->context};
+    att_json_begin_object(o.writer);
+    const char *json = finish(&o, att_engine_write_tensor(o.engine, f->context, o.path, "head.bias", o.writer));
+    assert_true(number_in(json, "count") == COUNT && number_in(json, "nonfinite") == 0);
+    assert_true(number_in(json, "min") == -4 && number_in(json, "max") == 3 && number_in(json, "norm") == 5);
+    assert_true(fabs(number_in(json, "mean") + 1.0 / COUNT) < 1e-15);
+    assert_true(number_in(json, "zeros") == COUNT - 2);
+    assert_non_null(strstr(json, "\"counts\":[1,0,"));
+    must(&o, att_engine_values(o.engine, f->context, o.path, "head.bias", 2, 99, &bytes));
+    assert_int_equal(bytes.length, (COUNT - 2) * sizeof(float)); /* those past the last are left out */
+    assert_memory_equal(bytes.data, values + 2, bytes.length);
+    att_text_free(&bytes);
+    refused(&o, att_engine_values(o.engine, f->context, o.path, "head.bias", COUNT, 1, &bytes), ATT_ERR_ARGUMENT,
+            "head.bias has the entries 0 to ");
+    refused(&o, att_engine_write_tensor(o.engine, f->context, o.path, "head.bia", o.writer), ATT_ERR_NOT_FOUND,
+            "no tensor \"head.bia\"");
+    end(&o);
+}
+
+/* An upload of the picture that the server has is as similar as can be; the picture itself is left out. */
+FIXTURE_TEST(similar_images_are_compared)
+{
+    opened o = begin(f);
+    char picture[200], id[ATT_ENGINE_ID];
+    static uint8_t bytes[1 << 16];
+    snprintf(picture, sizeof picture, "%s/one.jpg", o.images);
+    FILE *file = fopen(picture, "rb");
+    assert_non_null(file);
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    must(&o, att_engine_upload(o.engine, f->context, "again.jpg", bytes, size, id));
+    for (int i = 0; i < 2; i++) { /* the second time with the features of the first */
+        att_json_begin_object(o.writer);
+        const char *json = finish(&o, att_engine_write_nearest(o.engine, f->context, o.path, id, 3, o.writer));
+        assert_true(number_in(json, "total") == 1 && number_in(json, "images") == 1);
+        assert_non_null(strstr(json, "\"id\":\"d0\""));
+        assert_true(fabs(number_in(json, "similarity") - 1) < 1e-6); /* measured: 0 */
+    }
+    att_json_begin_object(o.writer);
+    assert_non_null(strstr(finish(&o, att_engine_write_nearest(o.engine, f->context, o.path, "d0", 3, o.writer)),
+                           "\"nearest\":[]"));
+    att_json_begin_object(o.writer); /* the network is timed with its head again */
+    assert_non_null(
+        strstr(finish(&o, att_engine_write_times(o.engine, f->context, o.path, o.writer)), "\"scope\":\"head\""));
+    refused(&o, att_engine_write_nearest(o.engine, f->context, o.path, "d1", 3, o.writer), ATT_ERR_NOT_FOUND,
+            "there is no image \"d1\"");
+    end(&o);
+}
+
 FIXTURE_TEST(what_cannot_be_opened_is_refused)
 {
     opened o = begin(f);
