@@ -152,8 +152,8 @@ ATT_API att_status att_flags_parse(const att_flags *flags, int argc, char **argv
 ATT_API att_status att_flags_read(const att_flags *flags, const char *path, const att_yaml *yaml, void *values,
                                   att_ignored_flags *ignored);
 /* Stores the value `text` of the flag `name`, which has no leading dashes: "lr", "0.1". Several numbers are separated
- * by spaces: "224 160". Texts point into `text`. Ignores timm's flags that have no effect in attscope. Errors: as
- * above. */
+ * by spaces: "224 160", those of ATT_FLAG_INTS also by commas. Texts point into `text`. Ignores timm's flags that have
+ * no effect in attscope. Errors: as above. */
 ATT_API att_status att_flags_set(const att_flags *flags, const char *name, const char *text, void *values);
 /* Call it after all sources are stored: combines flags that describe one value, such as --adaptor with --modules.
  * ERR_ARGUMENT if they contradict each other. */

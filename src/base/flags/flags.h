@@ -60,8 +60,9 @@ att_status att_flags_check_values(const att_flags *flags, const void *values);
 ATT_FOR_LAB att_status att_flags_merge(const att_flags *flags, void *values);
 
 enum { ATT_FLAG_TEXT_BYTES = 256 };
-/* Splits the text of a flag that takes several numbers at spaces: "16 24" has two parts. Texts of other flags, and
- * texts too long for `copy`, are not split. Returns the number of parts. */
+/* Splits the text of a flag that takes several numbers at spaces, and whole numbers (ATT_FLAG_INTS) at commas, too: "16
+ * 24" and "16,24" have two parts. A comma in a real may be meant as a decimal point, and is refused. Texts of other
+ * flags, and texts too long for `copy`, are not split. Returns the number of parts. */
 int att_flag_split(const att_flag *flag, const char *text, char copy[ATT_FLAG_TEXT_BYTES],
                    const char *parts[ATT_MOST_REALS + 1]);
 

@@ -112,10 +112,12 @@ static att_status store_flag(const att_flags *flags, const flag_words *flag, cha
     char shown[ATT_UNKNOWN_NAME + 4], copy[ATT_FLAG_TEXT_BYTES];
     const char *parts[ATT_MOST_REALS + 1] = {"true"};
     snprintf(shown, sizeof shown, "%s%s", flag->dashes, flag->name);
-    if (flag->count > 0)
+    const bool is_one = flag->count == 1 && row->kind == ATT_FLAG_INTS; /* it may hold several numbers: "10,20" */
+    const char *text = is_one ? argv[flag->begin] : flag->attached;
+    if (flag->count > 0 && !is_one)
         return att_flags_store(flags, &flag->named, shown, (const char *const *)argv + flag->begin, flag->count,
                                values);
-    int count = flag->attached ? att_flag_split(row, flag->attached, copy, parts) : att_flag_is_truth(row);
+    int count = text ? att_flag_split(row, text, copy, parts) : att_flag_is_truth(row);
     return att_flags_store(flags, &flag->named, shown, parts, count, values);
 }
 

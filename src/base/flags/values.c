@@ -376,11 +376,12 @@ int att_flag_split(const att_flag *flag, const char *text, char copy[ATT_FLAG_TE
 {
     int count = 0;
     char *rest = copy;
+    const char *between = flag->kind == ATT_FLAG_INTS ? " ," : " ";
     parts[0] = text;
     if (att_flag_numbers(flag) < 2 || strlen(text) >= ATT_FLAG_TEXT_BYTES)
         return 1;
     strcpy(copy, text);
-    for (char *part; count <= ATT_MOST_REALS && (part = strtok_r(rest, " ", &rest));)
+    for (char *part; count <= ATT_MOST_REALS && (part = strtok_r(rest, between, &rest));)
         parts[count++] = part;
     return count > 0 ? count : 1;
 }

@@ -205,6 +205,13 @@ FLAGS_TEST(lists_are_stored_in_plain_arrays)
     assert_true(s.steps[0] == 2 && s.steps[1] == 3 && s.steps[2] == 5);
     assert_refused(f, PARSE(f, &s, "--range", "0.25"), "--range: \"0.25\" is not two numbers from 0 to 1");
     assert_refused(f, PARSE(f, &s, "--range", "0.25", "2"), "--range: \"0.25 2\" is not two numbers from 0 to 1");
+    assert_int_equal(PARSE(f, &s, "--steps", "3,4", "--range", "0.25", "0.5"), ATT_OK);
+    assert_true(s.step_count == 2 && s.steps[0] == 3 && s.steps[1] == 4);
+    assert_int_equal(PARSE(f, &s, "--steps=5, 6,7"), ATT_OK);
+    assert_true(s.step_count == 3 && s.steps[0] == 5 && s.steps[2] == 7);
+    assert_refused(f, PARSE(f, &s, "--steps", "1,x"), "\"x\" is one too many or out of range");
+    att_flags_default(f->flags, &back);
+    assert_refused(f, PARSE(f, &back, "--betas", "0,9"), "--betas: \"0,9\" is not a number"); /* a decimal comma? */
     assert_refused(f, PARSE(f, &s, "--steps", "1", "1.5"), "--steps: \"1.5\" is one too many or out of range");
     assert_refused(f, PARSE(f, &s, "--steps", "1", "2", "3", "4", "5"), "\"5\" is one too many");
     assert_int_equal(att_flags_set(f->flags, "steps", "7", &s), ATT_OK);
