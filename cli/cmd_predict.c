@@ -109,7 +109,7 @@ static int draw_answer(job *j, const source *from, const att_batch *answer, cli_
     att_image photograph = {0};
     int code =
         cli_check(j->cli, from->dataset ? att_dataset_read(from->dataset, context, from->index, COLOURS, &photograph)
-                                        : att_image_read(context, from->name, COLOURS, NULL, &photograph));
+                                        : att_network_read_image(j->network, from->name, COLOURS, &photograph));
     if (code == CLI_OK)
         code = cli_drawings_add(&j->drawings, from->name, &photograph, answer, drawn);
     att_image_free(context, &photograph);
@@ -194,6 +194,7 @@ static int predict_dataset(job *j, const char *path)
     att_dataset *dataset;
     att_dataset_options options = att_dataset_options_defaults();
     options.unlabelled = true;
+    options.limits.exif_transpose = att_network_identity(j->network)->preprocess.exif_transpose;
     att_status status = att_dataset_open(j->cli->context, path, &options, &dataset);
     if (status != ATT_OK)
         return show_prediction(j, &(source){.name = path}, NULL, status);

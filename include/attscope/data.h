@@ -571,6 +571,8 @@ typedef struct att_loader_options {
                     time with its own random choices, and an epoch takes correspondingly fewer images. As timm's
                     RepeatAugSampler in one process: with repeats > 1 an epoch has as many samples as the data set,
                     rounded down to a multiple of 256 if it has at least 256 */
+    int64_t limit; /* an epoch has so many images of the data set, evenly spread: the image i count / limit of `count`,
+                      i from 0; 0, or at least `count`: all. Not with repeats, shuffle or images of several sizes */
     int batch_size;
     int workers;    /* threads, fewer if the system starts no more (with a warning); 0: images are decoded inside
                        att_loader_next() */

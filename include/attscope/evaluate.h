@@ -64,6 +64,8 @@ typedef struct att_evaluate_options {
     void *detailed_user;
     bool unlabelled;   /* do not read or check targets, and compute no metrics */
     bool skip_corrupt; /* leave images that cannot be decoded out of all figures, instead of failing */
+    int64_t limit;     /* > 0: only so many images, evenly spread over the data set (att_loader_options.limit); not with
+                          passes or images of several sizes (ERR_UNSUPPORTED) */
     /* As in att_loader_options. NULL: the log gets a warning for each such image. */
     att_status (*corrupt_found)(void *user, int64_t index, const char *reason);
     void *corrupt_user;

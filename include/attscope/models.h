@@ -36,6 +36,7 @@ typedef struct att_preprocess {
     char crop_mode[8];      /* "center", "floor", "squash", "border", "keep", "within": ATT_CROP_CENTER etc. (data.h) */
     char interpolation[16]; /* "bicubic", "bilinear", "nearest", "bicubic_float", "bilinear_float",
                                "bilinear_plain" (data.h) */
+    bool exif_transpose;    /* photographs are turned as their EXIF data say (att_image_limits); files do not say it */
 } att_preprocess;
 
 /* A family of networks and its options. If two families have an option of the same key, it has the same meaning in

@@ -202,6 +202,12 @@ ATT_API att_status att_network_run_images(att_network *network, const att_image 
 ATT_API att_status att_network_run_files(att_network *network, const char *const *paths, int count, att_batch *answers);
 ATT_API att_status att_network_run_file(att_network *network, const char *path, att_batch *answers);
 
+/* As att_image_read(), for an image of the network's: it is turned if att_preprocess.exif_transpose is set, as
+ * att_network_run_files() does. If it is not set and EXIF data would turn the image, the log gets a line, once for each
+ * network. */
+ATT_API ATT_MUST_CHECK att_status att_network_read_image(att_network *network, const char *path, int channels,
+                                                         att_image *image);
+
 /* Whether the sides of the network's images depend on the photograph, as those of detectors with the crop modes "keep"
  * and "within" do. */
 ATT_API bool att_network_varies(const att_network *network);

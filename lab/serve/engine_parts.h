@@ -89,12 +89,13 @@ struct att_engine {
 };
 
 /* The largest image has 2^25 pixels. Besides its pixels, a decoder may use the bytes of four samples of 16 bits for
- * each of them. */
+ * each of them. Photographs are turned as their EXIF data say: people look at them. */
 static inline att_image_limits att_engine_image_limits(void)
 {
     att_image_limits limits = att_image_limits_defaults();
     limits.pixels = INT64_C(1) << 25;
     limits.memory = (size_t)8 << 25;
+    limits.exif_transpose = true;
     return limits;
 }
 

@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -140,7 +141,8 @@ static att_status create(att_context *context, const char *path, const att_datas
     dataset->limits = options->limits;
     dataset->split = "";
     dataset->path = att_copy_string(context, path);
-    if (dataset->path) {
+    dataset->turned = att_allocate(context, sizeof *dataset->turned);
+    if (dataset->path && dataset->turned) {
         dataset->prefix_length = remove_trailing_slashes(dataset->path);
         *out = dataset;
         return ATT_OK;
@@ -228,6 +230,7 @@ void att_dataset_close(att_dataset **dataset)
         it->format->close(it);
     att_class_list_free(&it->classes);
     att_free(it->context, it->labels);
+    att_free(it->context, it->turned);
     att_free(it->context, it->path);
     att_free(it->context, it);
     *dataset = NULL;
@@ -348,8 +351,30 @@ att_status att_dataset_read_needed(const att_dataset *dataset, att_context *cont
     if (channels != 1 && channels != 3)
         return att_fail(context, ATT_ERR_ARGUMENT, "%s: images have 1 or 3 channels, %d requested", dataset->path,
                         channels);
-    dataset = owner(dataset, &index);
-    return dataset->format->read(dataset, context, index, channels, need, image);
+    int orientation = 1;
+    int64_t none = 0, inner = index;
+    att_image_need told = need ? *need : (att_image_need){0};
+    told.orientation = &orientation;
+    const att_dataset *from = owner(dataset, &inner);
+    ATT_TRY(from->format->read(from, context, inner, channels, &told, image));
+    if (orientation > 1 && !dataset->limits.exif_transpose)
+        atomic_compare_exchange_strong(&dataset->turned->first, &none, index + 1);
+    return ATT_OK;
+}
+
+void att_dataset_note_turned(const att_dataset *dataset)
+{
+    char name[ATT_DATA_MAX_NAME];
+    const int64_t first = atomic_load(&dataset->turned->first);
+    if (first == 0 || dataset->turned->noted)
+        return;
+    dataset->turned->noted = true;
+    att_dataset_short_name(dataset, first - 1, name, sizeof name);
+    att_log(
+        dataset->context, ATT_LOG_INFO,
+        "%s: EXIF says to turn it for display, and images are read as they are stored, as in timm; --exif-transpose "
+        "turns them",
+        name);
 }
 
 att_status att_dataset_read_mask(const att_dataset *dataset, att_context *context, int64_t index, att_mask *mask)
@@ -395,5 +420,8 @@ void att_dataset_expect(const att_dataset *dataset, int64_t index)
 att_status att_dataset_read(const att_dataset *dataset, att_context *context, int64_t index, int channels,
                             att_image *image)
 {
-    return att_dataset_read_needed(dataset, context, index, channels, NULL, image);
+    ATT_TRY(att_dataset_read_needed(dataset, context, index, channels, NULL, image));
+    if (context == dataset->context)
+        att_dataset_note_turned(dataset);
+    return ATT_OK;
 }

@@ -40,6 +40,12 @@ typedef struct att_data_format {
 
 enum { ATT_DATA_MAX_NAME = 8192 };
 
+/* Images that EXIF data turn for display and that are read as they are stored. */
+typedef struct att_turned_images {
+    _Atomic int64_t first; /* one of them: its index + 1; 0: none was read */
+    bool noted;            /* in the log */
+} att_turned_images;
+
 struct att_dataset {
     att_context *context;
     const att_data_format *format;
@@ -53,6 +59,7 @@ struct att_dataset {
     att_class_list classes;
     int64_t count;
     int32_t *labels;
+    att_turned_images *turned;
     const char *split;               /* static string; "" if the data set has no splits */
     char flat_split[ATT_SPLIT_NAME]; /* folder of the requested split without class folders, if another split is used */
 };
@@ -71,6 +78,10 @@ att_status att_dataset_read_needed(const att_dataset *dataset, att_context *cont
 /* Reads the sides of an image, and how EXIF data turn it: where it is a file, from its headers alone. Errors: those of
  * att_dataset_read(). */
 att_status att_dataset_look(const att_dataset *dataset, att_context *context, int64_t index, att_image_look *look);
+
+/* Writes a line to the log of the data set's context, once, if an image was read that EXIF data would turn. Call it on
+ * the thread that called the library. */
+void att_dataset_note_turned(const att_dataset *dataset);
 
 /* Says that the image will soon be read, so that the system can fetch its bytes in the meantime. Thread-safe. */
 void att_dataset_expect(const att_dataset *dataset, int64_t index);

@@ -9,6 +9,13 @@ enum { REPEATS_ROUND = 256 };
 
 /* --- creation and destruction ------------------------------------------------------------------------------------- */
 
+/* Images of the data set in an epoch. */
+static int64_t images_of(const att_epoch *epoch)
+{
+    const int64_t count = att_dataset_count(epoch->dataset), limit = epoch->options->limit;
+    return limit > 0 && limit < count ? limit : count;
+}
+
 static int64_t whole_batches(const att_loader_options *options, int64_t count)
 {
     return options->drop_last ? count - count % options->batch_size : count;
@@ -17,7 +24,7 @@ static int64_t whole_batches(const att_loader_options *options, int64_t count)
 static att_status count_places(att_context *context, att_epoch *epoch)
 {
     const att_loader_options *options = epoch->options;
-    int64_t count = att_dataset_count(epoch->dataset);
+    int64_t count = images_of(epoch);
     if (options->repeats > 1 && count >= REPEATS_ROUND)
         count -= count % REPEATS_ROUND;
     epoch->places = whole_batches(options, count);
@@ -109,15 +116,15 @@ att_loader_shape att_epoch_shape_at(const att_epoch *epoch, int shape)
                                         .batches = att_buckets_batches(buckets, shape)}
                    : (att_loader_shape){.height = transform->height,
                                         .width = transform->width,
-                                        .images = att_dataset_count(epoch->dataset),
+                                        .images = images_of(epoch),
                                         .batches = att_epoch_batches(epoch)};
 }
 
 int64_t att_epoch_index_at(const att_epoch *epoch, int64_t place)
 {
-    const int64_t images = epoch->buckets ? epoch->places : att_dataset_count(epoch->dataset);
+    const int64_t images = epoch->buckets ? epoch->places : images_of(epoch);
     const int64_t wrapped = place / epoch->options->repeats % images;
-    return epoch->order ? epoch->order[wrapped] : wrapped;
+    return epoch->order ? epoch->order[wrapped] : wrapped * att_dataset_count(epoch->dataset) / images;
 }
 
 bool att_epoch_has_shape(const att_epoch *epoch, int64_t index, int shape)

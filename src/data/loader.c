@@ -335,6 +335,11 @@ static att_status check_options(att_context *context, const att_loader_options *
         wrong = "repeats must lie in 1..100";
     else if (options->repeats > 1 && att_transform_varies(&options->transform))
         wrong = "repeated augmentation needs images of one size";
+    else if (options->limit < 0)
+        wrong = "limit must be at least 0";
+    else if (options->limit > 0 &&
+             (options->repeats > 1 || options->shuffle || att_transform_varies(&options->transform)))
+        wrong = "a limit needs images of one size, in their order, without repeats";
     if (wrong)
         return att_fail(context, ATT_ERR_ARGUMENT, "loader: %s", wrong);
     ATT_TRY(att_mix_check(context, &options->mix));
@@ -734,6 +739,7 @@ att_status att_loader_next(att_loader *loader, att_batch *batch)
     att_status status = loader->slots ? ATT_OK : att_loader_start(loader, 0, 0);
     if (status == ATT_OK)
         status = next_batch(loader, batch);
+    att_dataset_note_turned(loader->dataset);
     loader->stats.wait_seconds += att_seconds_now() - begin;
     return status;
 }

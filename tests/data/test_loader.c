@@ -61,6 +61,36 @@ SCRATCH_TEST(batches_come_in_order)
     att_dataset_close(&dataset);
 }
 
+SCRATCH_TEST(a_limit_spreads_over_the_data_set)
+{
+    idx_write(self, "train", IMAGES, IMAGES);
+    att_dataset *dataset = open_folder(self);
+    static const int64_t limits[] = {1, 9, IMAGES - 1, IMAGES, 10 * IMAGES};
+    for (size_t l = 0; l < sizeof limits / sizeof *limits; l++) {
+        const int64_t images = limits[l] < IMAGES ? limits[l] : IMAGES;
+        att_loader_options options = plain_options(2);
+        options.limit = limits[l];
+        att_loader *loader = make_loader(self, dataset, &options);
+        assert_int_equal(att_loader_batches(loader), (images + BATCH - 1) / BATCH);
+        assert_int_equal(att_loader_shape_at(loader, 0).images, images);
+        int64_t at = 0;
+        for (att_batch batch = next(self, loader); batch.count > 0; batch = next(self, loader))
+            for (int i = 0; i < batch.count; i++, at++) {
+                assert_int_equal(batch.indices[i], at * IMAGES / images);
+                assert_int_equal(labels_of(&batch)[i], batch.indices[i] % 7);
+            }
+        assert_int_equal(at, images);
+        att_loader_destroy(&loader);
+    }
+    att_loader_options options = plain_options(0);
+    att_loader *loader;
+    options.limit = 3;
+    options.shuffle = true;
+    assert_fails(self->context, att_loader_create(self->context, dataset, &options, &loader), ATT_ERR_ARGUMENT,
+                 "a limit needs images of one size, in their order");
+    att_dataset_close(&dataset);
+}
+
 /* Records order and pixels of an epoch from batch `first` on, one after another. Returns the number of images. */
 static int record(scratch *self, att_loader *loader, int64_t epoch, int64_t first, int64_t *indices, float *images)
 {

@@ -3,6 +3,7 @@ Needs Pillow 13: earlier versions always resize horizontally before vertically.
 
 preprocess.txt has these kinds of lines, told apart by the first word:
 decode     file under images/, width, height, hash of RGB, hash of grey ("-" for both if the file must be refused)
+turned     file under images/, EXIF orientation, width, height, hash of RGB after ImageOps.exif_transpose()
 resize     width, height, channels, new width, new height, filter, hash; the image consists of the high bytes of the
            generator s = 1664525 s + 1013904223 mod 2^32, started at 12345
 floats     width, height, channels, new width, new height, filter, values [height][width][channels]: the same image,
@@ -21,7 +22,7 @@ import sys
 import zlib
 import numpy as np
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 from timm.data import create_transform
 from timm.data.transforms_factory import transforms_imagenet_eval
 from torchvision import transforms as T
@@ -198,6 +199,12 @@ with open(folder + "/preprocess.txt", "w") as out:
             image = Image.frombytes("L", image.size, np.uint8(np.asarray(image) >> 8).tobytes())
         hashes = [fnv(image.convert(mode).tobytes()) for mode in ("RGB", "L")]
         out.write(f"decode {name} {image.width} {image.height} {' '.join(hashes)}\n")
+    for name in "420.jpg", "rgb.png", "lossy_rgb.webp":
+        for orientation in range(1, 9):
+            image = Image.open(f"{folder}/images/{name}").convert("RGB")
+            image.getexif()[0x112] = orientation
+            image = ImageOps.exif_transpose(image)
+            out.write(f"turned {name} {orientation} {image.width} {image.height} {fnv(image.tobytes())}\n")
     for sizes in ((1, 1, 3, 5, 7), (9, 7, 1, 9, 3), (9, 7, 3, 4, 7), (33, 47, 3, 224, 20), (90, 61, 3, 31, 21),
                   (61, 90, 1, 30, 45), (64, 64, 3, 32, 32), (28, 28, 1, 32, 32), (32, 32, 3, 248, 248),
                   (500, 3, 3, 7, 3), (3, 500, 1, 8, 2), (97, 53, 3, 96, 52), (5, 4, 3, 1, 1), (40, 90, 3, 20, 49),

@@ -67,6 +67,8 @@ typedef struct att_measuring_options {
     int reduce_zero_label, ignore_label; /* as in att_dataset_options */
     size_t cache_bytes;                  /* as in att_dataset_options */
 
+    int64_t limit; /* as in att_evaluate_options. Maps, map_images and raw values do not follow it: they are those of
+                      the data set's images, in its order */
     int batch_size, workers; /* as in att_evaluate_options */
     bool skip_corrupt;       /* as in att_evaluate_options; maps skip such images, too */
     att_comm *comm;          /* as in att_evaluate_options; only rank 0 writes records and maps */

@@ -54,6 +54,7 @@ typedef struct att_recipe_preprocess {
     att_reals mean, std; /* of pixels in 0..1: one number, or one for each channel */
     double crop_pct;
     const char *crop_mode, *interpolation;
+    bool exif_transpose;
 } att_recipe_preprocess;
 
 /* Augmentation of training images (att_transform_options). */

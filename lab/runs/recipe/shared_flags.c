@@ -218,6 +218,9 @@ static const att_flag preprocess_options[] = {
      .choices = (const char *const[]){"bicubic", "bilinear", "nearest", "bicubic_float", "bilinear_float",
                                       "bilinear_plain", NULL},
      ATT_FLAG_AT(att_recipe_preprocess, interpolation)},
+    {"exif-transpose", .kind = ATT_FLAG_SWITCH,
+     .help = "turn photographs as their EXIF data say; without it they are read as they are stored, as in timm",
+     ATT_FLAG_AT(att_recipe_preprocess, exif_transpose)},
 };
 
 static att_status take_channels(att_context *context, const char *name, const att_reals *reals, int channels,
@@ -246,6 +249,7 @@ att_status att_recipe_preprocess_apply(att_context *context, const att_recipe_pr
         snprintf(preprocess->crop_mode, sizeof preprocess->crop_mode, "%s", given->crop_mode);
     if (given->interpolation)
         snprintf(preprocess->interpolation, sizeof preprocess->interpolation, "%s", given->interpolation);
+    preprocess->exif_transpose = given->exif_transpose;
     return ATT_OK;
 }
 

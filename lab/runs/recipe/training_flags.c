@@ -61,6 +61,7 @@ att_dataset_options att_recipe_dataset_options(const att_context *context, const
     options.split = split;
     options.class_map = data->class_map;
     options.coarse = data->coarse_labels;
+    options.limits.exif_transpose = recipe->preprocess.exif_transpose;
     if (data->cache_bytes > 0)
         options.cache_bytes = (size_t)data->cache_bytes;
     return options;

@@ -126,10 +126,12 @@ static att_status emit_begin(const att_measuring *m)
         {.name = "init_seed", .text = seed}, /* the last, because only random weights have it */
     };
     enum { COMMON = sizeof common / sizeof *common };
-    const int count = COMMON - !att_measuring_initialises(m->options);
-    att_event_field fields[COMMON + NETWORK_FIELDS];
+    int count = COMMON - !att_measuring_initialises(m->options);
+    att_event_field fields[COMMON + 1 + NETWORK_FIELDS];
     option_texts texts;
     memcpy(fields, common, sizeof common);
+    if (p->exif_transpose)
+        fields[count++] = (att_event_field){.name = "exif_transpose", .text = "true"};
     return emit(m, ATT_EVENT_RUN_BEGIN, fields, count + make_network_fields(m, fields + count, texts));
 }
 

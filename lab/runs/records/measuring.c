@@ -304,6 +304,7 @@ static att_status observe_images(att_measuring *m)
     att_evaluate_options options = att_evaluate_options_defaults();
     options.batch_size = o->batch_size;
     options.workers = o->workers;
+    options.limit = o->limit;
     options.skip_corrupt = o->skip_corrupt;
     options.comm = o->comm;
     options.unlabelled = m->unlabelled;

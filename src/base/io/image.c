@@ -75,6 +75,29 @@ const char *att_image_format_of(const void *bytes, size_t size)
     return format ? format->name : NULL;
 }
 
+/* What the headers say about the image as it is read: one that is turned has no orientation left. */
+static att_image_look shown(att_image_look look, int orientation)
+{
+    if (orientation == 1)
+        return look;
+    const bool swaps = orientation > 4;
+    return (att_image_look){swaps ? look.height : look.width, swaps ? look.width : look.height, 1};
+}
+
+/* The need of a caller who sees the picture turned. */
+typedef struct turned_need {
+    const att_image_need *need;
+    int orientation;
+} turned_need;
+
+static att_box stored_box(void *user, int width, int height)
+{
+    const turned_need *turned = user;
+    const bool swaps = turned->orientation > 4;
+    const att_box box = turned->need->box(turned->need->user, swaps ? height : width, swaps ? width : height);
+    return att_image_stored_box(turned->orientation, box, width, height);
+}
+
 att_status att_image_decode_named(att_context *context, const char *name, const void *bytes, size_t size, int channels,
                                   const att_image_limits *limits, const att_image_need *need, att_image *image)
 {
@@ -94,11 +117,24 @@ att_status att_image_decode_named(att_context *context, const char *name, const 
         return att_fail(context, ATT_ERR_FORMAT, "%s: %s %s image; convert it to JPEG, PNG or WebP", name,
                         strchr("AEIOaeio", *format->name) ? "an" : "a", format->name);
     att_image decoded = {0};
-    if (need && need->look && att_image_look_at(bytes, size, need->look)) {
+    att_image_look look = {.orientation = 1};
+    const bool asks = need && (need->look || need->orientation);
+    const bool told = (asks || job.limits->exif_transpose) && att_image_look_at(bytes, size, &look);
+    const int stored = told ? look.orientation : 1, orientation = job.limits->exif_transpose ? stored : 1;
+    if (need && need->orientation)
+        *need->orientation = stored;
+    if (need && need->look && told) {
+        *need->look = shown(look, orientation);
         *image = decoded;
-        return att_image_check_size(&job, (uint64_t)need->look->width, (uint64_t)need->look->height);
+        return att_image_check_size(&job, (uint64_t)look.width, (uint64_t)look.height);
     }
+    turned_need turned = {need, orientation};
+    const att_image_need as_stored = {.box = stored_box, .user = &turned};
+    if (orientation > 1 && need && need->box)
+        job.need = &as_stored;
     att_status status = format->decode(&job, &decoded);
+    if (status == ATT_OK && orientation > 1)
+        status = att_image_turn(context, name, orientation, &decoded);
     if (status != ATT_OK)
         att_image_free(context, &decoded);
     else
@@ -119,7 +155,8 @@ static bool look_at_beginning(att_context *context, const char *path, const att_
     enum { BEGINNING = 1 << 16 };
     uint8_t *bytes = att_allocate(context, BEGINNING);
     size_t size = bytes ? att_system_read_start(path, bytes, BEGINNING) : 0;
-    bool found = att_image_look_at(bytes, size, need->look);
+    att_image_look look;
+    bool found = att_image_look_at(bytes, size, &look);
     if (found)
         *status = att_image_decode_named(context, path, bytes, size, 3, limits, need, image);
     att_free(context, bytes);

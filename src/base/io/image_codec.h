@@ -19,10 +19,11 @@ typedef struct att_image_look {
 bool att_image_look_at(const void *bytes, size_t size, att_image_look *look);
 
 /* Chooses the part of a picture whose pixels are needed, when the picture's size is known from its header. `box` must
- * return a non-empty box inside the picture. */
+ * return a non-empty box inside the picture. NULL: every pixel. */
 typedef struct att_image_need {
     att_box (*box)(void *user, int width, int height);
     void *user;
+    int *orientation; /* not NULL: set to the orientation in EXIF data, also if the image is turned by it */
     /* Not NULL: no pixels are needed, but what the file's headers say, with an empty image. A format that has the
      * pixels without decoding, or a file whose headers do not tell, gives the image. */
     att_image_look *look;
@@ -38,6 +39,12 @@ typedef struct att_image_job {
     const att_image_limits *limits;
     const att_image_need *need; /* NULL: every pixel */
 } att_image_job;
+
+/* Turns and mirrors the image by an EXIF orientation, 2 to 8, into new memory. After a failure (ERR_MEMORY) it is
+ * unchanged. */
+att_status att_image_turn(att_context *context, const char *name, int orientation, att_image *image);
+/* Where a box of the turned picture lies in the picture as it is stored, which has this width and height. */
+att_box att_image_stored_box(int orientation, att_box box, int width, int height);
 
 /* Returns the name of the image format with whose signature the bytes begin ("JPEG"), including formats that cannot be
  * decoded; NULL if there is none. */

@@ -183,7 +183,7 @@ static att_box needed_box(const jpeg_run *run)
     for (int c = 1; c < info->num_components; c++)
         plain = plain && info->comp_info[c].h_samp_factor == 1 && info->comp_info[c].v_samp_factor == 1;
     att_box all = {0, 0, run->image->width, run->image->height};
-    return need && plain ? need->box(need->user, all.width, all.height) : all;
+    return need && need->box && plain ? need->box(need->user, all.width, all.height) : all;
 }
 
 /* May leave by longjmp. */

@@ -94,6 +94,30 @@ static bool look_at_png(const uint8_t *bytes, size_t size, att_image_look *look)
     return true;
 }
 
+/* EXIF data of a WebP lie behind the pixels: if they are announced and not among the bytes, the bytes do not tell. */
+static bool look_at_webp(const uint8_t *bytes, size_t size, att_image_look *look)
+{
+    enum { RIFF = 12, CHUNK = 8, FLAGS = RIFF + CHUNK, HAS_EXIF = 8 };
+    static const char prefix[] = "Exif\0"; /* some programs write it before the TIFF header, as in a JPEG */
+    if (WebPGetInfo(bytes, size, &look->width, &look->height) == 0)
+        return false;
+    if (size <= FLAGS || memcmp(bytes + RIFF, "VP8X", 4) != 0 || !(bytes[FLAGS] & HAS_EXIF))
+        return true;
+    for (size_t at = RIFF; at <= size && size - at >= CHUNK;) {
+        size_t length = in_order(bytes + at + 4, 4, true);
+        const uint8_t *body = bytes + at + CHUNK;
+        if (length > size - at - CHUNK)
+            return false;
+        const size_t skipped = length >= sizeof prefix && memcmp(body, prefix, sizeof prefix) == 0 ? sizeof prefix : 0;
+        if (memcmp(bytes + at, "EXIF", 4) == 0) {
+            look->orientation = exif_orientation(body + skipped, length - skipped);
+            return true;
+        }
+        at += CHUNK + length + length % 2;
+    }
+    return false;
+}
+
 bool att_image_look_at(const void *bytes, size_t size, att_image_look *look)
 {
     static const char png[] = "\x89PNG\r\n\x1a\n";
@@ -104,6 +128,6 @@ bool att_image_look_at(const void *bytes, size_t size, att_image_look *look)
     else if (size >= strlen(png) && memcmp(bytes, png, strlen(png)) == 0)
         known = look_at_png(bytes, size, look);
     else
-        known = WebPGetInfo(bytes, size, &look->width, &look->height) != 0;
+        known = look_at_webp(bytes, size, look);
     return known && look->width > 0 && look->height > 0;
 }

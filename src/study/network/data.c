@@ -129,6 +129,7 @@ att_status att_network_open_dataset(att_network *network, const char *const *pat
     att_dataset_options taken = options ? *options : att_dataset_options_defaults();
     if (taken.annotations == 0)
         taken.annotations = att_task_annotations(network->context, att_model_task(network->model).name);
+    taken.limits.exif_transpose |= network->identity.preprocess.exif_transpose;
     att_arena arena = {.context = network->context};
     att_status status = choose_numbering(network, &arena, &taken);
     if (status == ATT_OK)

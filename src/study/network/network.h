@@ -56,6 +56,7 @@ struct att_network {
     const att_known_classes *config_known; /* the data set with these names; NULL: none is built in */
     att_shape_cache views;                 /* of att_network_view */
     att_shape_cache windows;               /* of att_network_view, of passes */
+    bool noted_turned;                     /* that photographs are not turned as EXIF data say */
     float *pixels;                         /* transformed images */
     size_t pixel_room;
     att_geometry *places; /* where the last run put its photographs; they belong to the answers at `placed` */

@@ -1,6 +1,7 @@
 /* Puts images into network->pixels in the layout that the network takes. */
 #include "base/core/error.h"
 #include "base/core/threads.h"
+#include "base/io/image_codec.h"
 #include "data/transform.h"
 #include "networks/models/family.h"
 #include "study/network/network.h"
@@ -94,11 +95,29 @@ static att_status check_one(const att_network *network, int count)
                     "passes over %d photographs, whose answers have different sizes; run one at a time", count);
 }
 
+att_status att_network_read_image(att_network *network, const char *path, int channels, att_image *image)
+{
+    int orientation = 1;
+    att_image_limits limits = att_image_limits_defaults();
+    const att_image_need need = {.orientation = &orientation};
+    limits.exif_transpose = network->identity.preprocess.exif_transpose;
+    ATT_TRY(att_require(network->context, path, "the path of an image"));
+    ATT_TRY(att_image_read_needed(network->context, path, channels, &limits, &need, image));
+    if (orientation > 1 && !limits.exif_transpose && !network->noted_turned) {
+        network->noted_turned = true;
+        att_log(network->context, ATT_LOG_INFO,
+                "%s: EXIF says to turn it for display, and images are read as they are stored, as in timm; "
+                "--exif-transpose turns them",
+                path);
+    }
+    return ATT_OK;
+}
+
 /* Runs one file in passes. */
 static att_status run_file_in_passes(att_network *network, const char *path, int channels, att_batch *answers)
 {
     att_image image = {0};
-    ATT_TRY(att_image_read(network->context, path, channels, NULL, &image));
+    ATT_TRY(att_network_read_image(network, path, channels, &image));
     att_status status = att_network_run_passes(network, &image, answers);
     att_image_free(network->context, &image);
     return status;
@@ -129,7 +148,7 @@ att_status att_network_run_files(att_network *network, const char *const *paths,
     ATT_TRY(check_some(network, count));
     for (int i = 0; i < count; i++) {
         att_image image = {0};
-        ATT_TRY(att_image_read(network->context, paths[i], transform.channels, NULL, &image));
+        ATT_TRY(att_network_read_image(network, paths[i], transform.channels, &image));
         att_status status = put_photograph(network, &transform, &image, i, count);
         att_image_free(network->context, &image);
         ATT_TRY(status);

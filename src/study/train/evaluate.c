@@ -353,6 +353,7 @@ static att_status open_loader(evaluator *e, const att_dataset *dataset)
     if (!e->options->unlabelled || e->task->image_size)
         ATT_TRY(att_task_targets(e->context, e->task, &e->settings, e->fields, &loader.targets));
     loader.batch_size = e->batch_size;
+    loader.limit = e->options->limit;
     loader.workers = e->options->workers;
     loader.comm = e->options->comm;
     loader.corrupt = e->options->skip_corrupt ? ATT_CORRUPT_LEFT_OUT : ATT_CORRUPT_FATAL;
@@ -368,6 +369,7 @@ static att_status check_sizes(const evaluator *e)
     const char *what = options->measure || options->observed ? "instruments"
                        : options->fgsm > 0                   ? "adversarial images"
                        : options->occlude > 0                ? "an occluded square"
+                       : options->limit > 0                  ? "a limit on the images"
                                                              : NULL;
     if (what && e->passes)
         return att_fail(e->context, ATT_ERR_UNSUPPORTED,
@@ -511,7 +513,8 @@ bool att_evaluation_warn(const att_model *model, const att_evaluation *evaluatio
 static att_status evaluate(evaluator *e, const att_model *model, att_weights *weights, const att_dataset *dataset,
                            att_evaluation *result)
 {
-    e->images = att_dataset_count(dataset);
+    const int64_t all = att_dataset_count(dataset), limit = e->options->limit;
+    e->images = limit > 0 && limit < all ? limit : all;
     att_status status = prepare(e, model, weights, dataset);
     if (status == ATT_OK)
         status = e->passes ? run_passes(e, dataset) : run(e, dataset);

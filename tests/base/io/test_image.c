@@ -1,3 +1,5 @@
+#include <zlib.h>
+
 #include <attscope/image.h>
 
 #include "base/core/memory.h"
@@ -299,6 +301,135 @@ TEST(exif_says_how_an_image_is_turned)
             assert_false(att_image_look_at(jpeg, size, &(att_image_look){0}));
         assert_false(att_image_look_at(png, sizeof png - 5, &(att_image_look){0})); /* ends within the EXIF data */
     }
+}
+
+/* Writes a TIFF header with this orientation, as in EXIF data. */
+enum { EXIF_TIFF = 26 };
+static void put_tiff(uint8_t *to, int orientation)
+{
+    const uint8_t tiff[EXIF_TIFF] = {'M', 'M',  0, 42, 0, 0, 0, 8, 0, 1,
+                                     1,   0x12, 0, 3,  0, 0, 0, 1, 0, (uint8_t)orientation};
+    memcpy(to, tiff, sizeof tiff);
+}
+
+static void put_number(uint8_t *to, uint32_t number, bool little)
+{
+    for (int i = 0; i < 4; i++)
+        to[little ? i : 3 - i] = (uint8_t)(number >> (8 * i));
+}
+
+/* Puts EXIF data with this orientation into a file. The caller frees the result. */
+static uint8_t *with_exif(const char *bytes, size_t size, int width, int height, int orientation, size_t *length)
+{
+    enum { SOI = 2, PNG_HEADER = 33, RIFF_HEADER = 12 };
+    uint8_t *out = calloc(1, size + 128), *at = out;
+    assert_non_null(out);
+    if (bytes[0] == 'R') { /* a WebP: the header VP8X, the file's own chunks, EXIF */
+        memcpy(at, bytes, RIFF_HEADER);
+        at += RIFF_HEADER;
+        memcpy(at, "VP8X", 4);
+        put_number(at + 4, 10, true);
+        at[8] = 8;
+        put_number(at + 12, (uint32_t)width - 1, true);
+        put_number(at + 15, (uint32_t)height - 1, true);
+        memcpy(at + 18, bytes + RIFF_HEADER, size - RIFF_HEADER);
+        at += 18 + size - RIFF_HEADER;
+        memcpy(at, "EXIF", 4);
+        put_number(at + 4, EXIF_TIFF, true);
+        put_tiff(at + 8, orientation);
+        at += 8 + EXIF_TIFF;
+        put_number(out + 4, (uint32_t)(at - out) - 8, true);
+        *length = (size_t)(at - out);
+        return out;
+    }
+    const bool png = bytes[1] == 'P';
+    const size_t first = png ? PNG_HEADER : SOI;
+    memcpy(at, bytes, first);
+    at += first;
+    if (png) {
+        put_number(at, EXIF_TIFF, false);
+        memcpy(at + 4, "eXIf", 4);
+        put_tiff(at + 8, orientation);
+        put_number(at + 8 + EXIF_TIFF, (uint32_t)crc32(0, at + 4, 4 + EXIF_TIFF), false);
+        at += 12 + EXIF_TIFF;
+    } else {
+        memcpy(at, "\xff\xe1\0\42Exif\0\0", 10);
+        put_tiff(at + 10, orientation);
+        at += 10 + EXIF_TIFF;
+    }
+    memcpy(at, bytes + first, size - first);
+    *length = (size_t)(at - out) + size - first;
+    return out;
+}
+
+static void check_turned(scratch *self, const char *line)
+{
+    char name[64], hash[32], text[32], *bytes;
+    int orientation, width, height;
+    size_t size, length;
+    att_image stored, turned;
+    att_image_look look;
+    att_image_limits limits = att_image_limits_defaults();
+    assert_int_equal(sscanf(line, "%63s %d %d %d %31s", name, &orientation, &width, &height, hash), 5);
+    read_file(self, name, &bytes, &size);
+    CHECK(self->context, att_image_decode(self->context, bytes, size, 3, NULL, &stored));
+    uint8_t *file = with_exif(bytes, size, stored.width, stored.height, orientation, &length);
+    att_free(self->context, bytes);
+    assert_true(att_image_look_at(file, length, &look));
+    assert_true(look.orientation == orientation && look.width == stored.width && look.height == stored.height);
+    const att_image_need headers = {.look = &look};
+    limits.exif_transpose = true;
+    CHECK(self->context, att_image_decode_named(self->context, name, file, length, 3, &limits, &headers, &turned));
+    assert_true(look.orientation == 1 && look.width == width && look.height == height && !turned.pixels);
+    CHECK(self->context, att_image_decode(self->context, file, length, 3, &limits, &turned));
+    assert_true(turned.width == width && turned.height == height);
+    snprintf(text, sizeof(text), "%016" PRIx64, golden_hash(turned.pixels, (size_t)(width * height * 3)));
+    if (strcmp(text, hash) != 0)
+        fail_msg("%s, orientation %d: %s, expected %s", name, orientation, text, hash);
+    att_image_free(self->context, &turned);
+    CHECK(self->context, att_image_decode(self->context, file, length, 3, NULL, &turned));
+    assert_int_equal(turned.width, stored.width);
+    assert_memory_equal(turned.pixels, stored.pixels, (size_t)(width * height * 3)); /* as it is stored */
+    att_image_free(self->context, &turned);
+    att_image_free(self->context, &stored);
+    free(file);
+}
+
+SCRATCH_TEST(images_are_turned_as_pillow_turns_them)
+{
+    assert_int_equal(golden_each(self, "turned", check_turned), 3 * 8);
+}
+
+static att_box small_box(void *user, int width, int height)
+{
+    const att_box *box = user;
+    assert_true(box->x + box->width <= width && box->y + box->height <= height);
+    return *box;
+}
+
+/* The needed part of a turned image is found in the stored one. */
+SCRATCH_TEST(parts_of_turned_images_are_those_of_the_whole)
+{
+    const jpeg_kind kind = {.width = 170, .height = 90, .components = 3, .across = 2, .down = 2};
+    att_box box = {11, 23, 30, 41};
+    const att_image_need need = {.box = small_box, .user = &box};
+    att_image_limits limits = att_image_limits_defaults();
+    uint8_t *jpeg;
+    size_t size, length;
+    limits.exif_transpose = true;
+    jpeg_make(&kind, &jpeg, &size);
+    for (int orientation = 1; orientation <= 8; orientation++) {
+        att_image whole, part;
+        uint8_t *file = with_exif((const char *)jpeg, size, kind.width, kind.height, orientation, &length);
+        CHECK(self->context, att_image_decode(self->context, file, length, 3, &limits, &whole));
+        CHECK(self->context, att_image_decode_named(self->context, "part", file, length, 3, &limits, &need, &part));
+        assert_true(part.width == whole.width && part.height == whole.height);
+        compare_parts(&part, &whole, box);
+        att_image_free(self->context, &whole);
+        att_image_free(self->context, &part);
+        free(file);
+    }
+    free(jpeg);
 }
 
 /* A truncated WebP and a damaged WebP give different messages. */
