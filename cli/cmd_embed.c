@@ -2,10 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <attscope/embed.h>
-
-#include "evaluation.h"
-#include "progress.h"
+#include "image_features.h"
 
 enum { MOST_KS = 8 };
 
@@ -17,17 +14,14 @@ typedef struct settings {
 } settings;
 
 static const att_flag feature_options[] = {
-    {"of", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "features",
-     .help = "the features: features, the input of the classifier; tokens, all tokens of the last block; of networks "
-             "with tokens mean, over the patches, class, the class token, and both; blocks.3, blocks.3.mean, "
-             "blocks.3.class and blocks.3.both, of block 3; stage1 to stage4, maps",
-     ATT_FLAG_AT(settings, of)},
     {"output", .letter = 'o', .kind = ATT_FLAG_TEXT, .value = "FILE",
-     .help = "write the features, labels and names of the images to FILE, .npz or .safetensors",
+     .help = "write the features, labels and names of the images to FILE, .npz or .safetensors; to FILE.npy the "
+             "features alone, with "
+             "the names in FILE.names.txt",
      ATT_FLAG_AT(settings, file)},
     {"knn", .kind = ATT_FLAG_INTS, .value = "K...", .most = MOST_KS,
      .help = "classify the images by their K nearest neighbours among the training images, as DINO's evaluation does: "
-             "10 20",
+             "10,20",
      ATT_FLAG_AT(settings, ks), .count_offset = offsetof(settings, k_count), .low = 1, .high = 1e6},
     {"train-data", .kind = ATT_FLAG_TEXT, .value = "DATA",
      .help = "of --knn: the data set whose split train has the training images (default: DATA)",
@@ -37,6 +31,7 @@ static const att_flag_group feature_group = {"Features", .rows = feature_options
                                              .row_count = sizeof feature_options / sizeof *feature_options};
 
 static const att_flag_use uses[] = {
+    {&cli_group_features, offsetof(settings, of)},
     {&feature_group, 0},
     {&cli_group_evaluation_data, offsetof(settings, on.data)},
     {&att_recipe_network_group, offsetof(settings, on.network)},
@@ -51,59 +46,8 @@ typedef struct job {
     cli_loaded loaded;
     att_dataset *dataset, *train_dataset;
     att_embedding found, train;
-    att_neighbours_result neighbours[MOST_KS];
+    att_embedding_result neighbours[MOST_KS];
 } job;
-
-/* --- nearest neighbours ------------------------------------------------------------------------------------------- */
-
-static int open_train(job *j)
-{
-    cli_evaluation on = j->settings->on;
-    on.data.split = "train";
-    on.unlabelled = false;
-    if (j->settings->train_data)
-        on.data.data_dir = j->settings->train_data;
-    int code = cli_evaluation_open(j->cli, &on, &j->loaded, &j->train_dataset);
-    if (code != CLI_OK)
-        return code;
-    if (strcmp(on.data.data_dir, j->settings->on.data.data_dir) == 0 &&
-        strcmp(att_dataset_split(j->dataset), att_dataset_split(j->train_dataset)) == 0)
-        return cli_usage(
-            "--knn: the training images and the images to classify would be the same images of %s: give "
-            "the training images as --train-data DATA, or another --split",
-            on.data.data_dir);
-    const int classes = att_dataset_class_count(j->dataset);
-    bool same = classes == att_dataset_class_count(j->train_dataset);
-    for (int c = 0; c < classes && same; c++)
-        same = strcmp(att_dataset_class_name(j->dataset, c), att_dataset_class_name(j->train_dataset, c)) == 0;
-    return same ? CLI_OK
-                : cli_failure(
-                      "--knn: the training images and the images to classify have different classes (%d and "
-                      "%d): give both the same class folders, or --class-map FILE",
-                      att_dataset_class_count(j->train_dataset), classes);
-}
-
-/* Classes of the images; NULL if memory is exhausted. The caller frees them. */
-static int32_t *labels_of(const att_dataset *dataset, const att_embedding *embedding)
-{
-    int32_t *labels = malloc((size_t)embedding->count * sizeof *labels);
-    for (int64_t i = 0; labels && i < embedding->count; i++)
-        labels[i] = att_dataset_label(dataset, embedding->indices[i]);
-    return labels;
-}
-
-static int classify(job *j)
-{
-    const settings *s = j->settings;
-    int32_t *train = labels_of(j->train_dataset, &j->train), *tested = labels_of(j->dataset, &j->found);
-    int code = train && tested ? CLI_OK : cli_failure("out of memory for the classes of images");
-    if (code == CLI_OK)
-        code = cli_check(j->cli, att_embedding_neighbours(j->cli->context, &j->train, train, &j->found, tested, s->ks,
-                                                          s->k_count, j->neighbours));
-    free(train);
-    free(tested);
-    return code;
-}
 
 /* --- result ------------------------------------------------------------------------------------------------------- */
 
@@ -152,24 +96,6 @@ static void print_result(const job *j)
 
 /* --- command ------------------------------------------------------------------------------------------------------ */
 
-static int embed(job *j, const att_dataset *dataset, att_embedding *embedding)
-{
-    const cli_evaluation_data *d = &j->settings->on.data;
-    cli_progress progress = cli_progress_to(j->cli, 1, 1);
-    const att_embed_options options = {.output = j->settings->of,
-                                       .batch_size = d->batch_size,
-                                       .workers = d->workers,
-                                       .skip_corrupt = d->skip_corrupt,
-                                       .progress = cli_progress_show,
-                                       .progress_user = &progress};
-    const int code = cli_check(j->cli, att_network_embed(j->loaded.network, dataset, &options, embedding));
-    cli_bar_clear(j->cli);
-    if (code == CLI_OK)
-        cli_note(j->cli, "%.1f images/s, %.0f %% of the time waiting for data", embedding->images_per_second,
-                 100 * embedding->wait_share);
-    return code;
-}
-
 static int check(const settings *s, char path[CLI_PATH])
 {
     if (s->on.data.checkpoint || s->on.data.data_dir)
@@ -179,11 +105,22 @@ static int check(const settings *s, char path[CLI_PATH])
     if (s->train_data && s->k_count == 0)
         return cli_usage("--train-data has no effect without --knn");
     const char *ending = s->file ? strrchr(s->file, '.') : ".npz";
-    if (!ending || (strcmp(ending, ".npz") != 0 && strcmp(ending, ".safetensors") != 0))
-        return cli_usage("--output %s: expected a name that ends in .npz or .safetensors", s->file);
+    if (!ending || (strcmp(ending, ".npz") != 0 && strcmp(ending, ".npy") != 0 && strcmp(ending, ".safetensors") != 0))
+        return cli_usage("--output %s: expected a name that ends in .npz, .npy or .safetensors", s->file);
     const cli_named_output outputs[] = {{"--json", s->output.json, false},
                                         {"--output", s->file ? cli_file_target(s->file, path) : NULL, false}};
     return cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
+}
+
+/* Classifies the images by nearest neighbours. */
+static int classify(job *j)
+{
+    const settings *s = j->settings;
+    const int code = cli_features_find(j->cli, &s->on, &j->loaded, s->of, j->train_dataset, &j->train);
+    if (code != CLI_OK)
+        return code;
+    return cli_check(j->cli,
+                     att_embedding_neighbours(j->cli->context, &j->train, &j->found, s->ks, s->k_count, j->neighbours));
 }
 
 static int run_all(job *j)
@@ -193,13 +130,12 @@ static int run_all(job *j)
     if (code == CLI_OK)
         code = cli_evaluation_open(j->cli, &s->on, &j->loaded, &j->dataset);
     if (code == CLI_OK && s->k_count > 0)
-        code = open_train(j);
+        code = cli_features_open_train(j->cli, &s->on, &j->loaded, s->train_data ? s->train_data : s->on.data.data_dir,
+                                       j->dataset, &j->train_dataset);
     if (code == CLI_OK)
-        code = embed(j, j->dataset, &j->found);
+        code = cli_features_find(j->cli, &s->on, &j->loaded, s->of, j->dataset, &j->found);
     if (code == CLI_OK && s->file)
         code = cli_check(j->cli, att_embedding_write(j->cli->context, &j->found, j->dataset, s->file));
-    if (code == CLI_OK && s->k_count > 0)
-        code = embed(j, j->train_dataset, &j->train);
     if (code == CLI_OK && s->k_count > 0)
         code = classify(j);
     if (code == CLI_OK && cli_prints(s->output.json))
@@ -240,7 +176,7 @@ const cli_command cli_command_embed = {
     .about = CLI_CHECKPOINT_HELP "\n\n" CLI_DATA_HELP,
     .example =
         "  attscope embed deit_tiny_patch16_224.safetensors photographs -o features.npz\n"
-        "  attscope embed deit_tiny_patch16_224.safetensors cifar10 --knn 10 20",
+        "  attscope embed deit_tiny_patch16_224.safetensors cifar10 --knn 10,20",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

@@ -15,6 +15,7 @@
     X(stack)                \
     X(predict)              \
     X(embed)                \
+    X(probe)                \
     X(maps)                 \
     X(explain)              \
     X(coco_eval)            \

@@ -38,7 +38,7 @@ set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library, pkg-config
 # The libraries that the static library needs.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libdnnl-dev, ocl-icd-opencl-dev, \
 libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libexpat1-dev, libjpeg-dev, libwebp-dev, zlib1g-dev, \
-libarpack2-dev, liblapack-dev${ATT_SQLITE_PACKAGE}${ATT_HUB_PACKAGES}")
+libarpack2-dev, liblapack-dev, liblbfgs-dev${ATT_SQLITE_PACKAGE}${ATT_HUB_PACKAGES}")
 
 # libattscope-lab calls private functions of libattscope, so both must come from the same build.
 set(CPACK_DEBIAN_LAB_PACKAGE_NAME ${lab})

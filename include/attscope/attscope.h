@@ -33,6 +33,7 @@
 #include <attscope/picture.h>
 #include <attscope/plan.h>
 #include <attscope/position_heads.h>
+#include <attscope/probe.h>
 #include <attscope/progress.h>
 #include <attscope/relevance.h>
 #include <attscope/safetensors.h>

@@ -32,6 +32,7 @@ typedef struct att_embedding {
     att_shape shape;                      /* of the features of one image */
     float *values;                        /* [count, shape] */
     int64_t *indices;                     /* [count], ascending: the image's index in the data set */
+    int32_t *labels;                      /* [count]: the image's class, from 0; -1: unknown */
     double images_per_second, wait_share; /* speed, and share of the time spent waiting for data */
 } att_embedding;
 
@@ -45,32 +46,38 @@ ATT_API ATT_MUST_CHECK att_status att_network_embed(att_network *network, const 
 /* Frees the arrays and sets *embedding to zero. */
 ATT_API void att_embedding_free(att_context *context, att_embedding *embedding);
 
+/* Checks that features of `train` can classify images of `tested`, which a network opened both: the images are not the
+ * same split of the same path, also by a link, and the classes have the same names in the same order. Errors:
+ * ERR_ARGUMENT, ERR_MISMATCH. */
+ATT_API ATT_MUST_CHECK att_status att_embedding_check_sets(att_context *context, const att_dataset *train,
+                                                           const att_dataset *tested);
+
 /* Writes the features of images of `dataset`, in the format that the ending of `path` names:
  *   .npz          features <f4 [count, shape]; labels <i8 [count], the class of each image, -1: unknown; names <U
  *                 [count], short names of the images; classes <U [classes], names of the data set's classes
+ *   .npy          features alone; the names are the lines of a file beside it, "a.names.txt" for "a.npy"
  *   .safetensors  features F32 and labels I64, as above; metadata "names" and "classes", JSON arrays of strings
- * The file is replaced when it is complete; after a failure it is unchanged. Errors: ERR_ARGUMENT (another ending),
+ * A file is replaced when it is complete; after a failure it is unchanged. Errors: ERR_ARGUMENT (another ending),
  * ERR_UNSUPPORTED (more than 2 GiB in .npz), ERR_IO, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_embedding_write(att_context *context, const att_embedding *embedding,
                                                       const att_dataset *dataset, const char *path);
 
-typedef struct att_neighbours_result {
+typedef struct att_embedding_result {
     int64_t count;     /* images that were classified */
     double top1, top5; /* in per cent */
-} att_neighbours_result;
+} att_embedding_result;
 /* Classifies images by their nearest neighbours among `train`, as the evaluation of DINO does (Caron et al., ICCV
  * 2021). Features f are divided by their length, s_ij = f_i . f_j, and of the k images j of `train` with the largest
  * s_ij each votes for its class with the weight exp(s_ij / 0.07). Of equal votes the lower class number comes first; of
  * equal s_ij the earlier image. top5 counts images whose class is among the five with the most votes; classes without
  * votes do not count.
  *
- * train_labels [train->count], labels [tested->count]: classes, from 0. ks [k_count]: numbers of neighbours; a number
- * above train->count means all. results: [k_count]. Errors: ERR_ARGUMENT (no images; features of two shapes; a negative
- * label; k below 1), ERR_NONFINITE (a feature has no direction: it is zero or not finite), ERR_MEMORY. */
+ * ks [k_count]: numbers of neighbours; a number above train->count means all. results: [k_count]. Errors: ERR_ARGUMENT
+ * (no images; features of two shapes; an image without a class; k below 1), ERR_NONFINITE (a feature has no direction:
+ * it is zero or not finite), ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_embedding_neighbours(att_context *context, const att_embedding *train,
-                                                           const int32_t *train_labels, const att_embedding *tested,
-                                                           const int32_t *labels, const int *ks, int k_count,
-                                                           att_neighbours_result *results);
+                                                           const att_embedding *tested, const int *ks, int k_count,
+                                                           att_embedding_result *results);
 
 typedef struct att_neighbour {
     int64_t image;    /* number in the embedding, 0..count-1 */

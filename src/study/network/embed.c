@@ -1,5 +1,6 @@
 /* Features of the images of a data set, and their files. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <attscope/embed.h>
@@ -7,8 +8,10 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
+#include "base/io/file.h"
 #include "base/io/json.h"
 #include "base/io/npz.h"
+#include "data/dataset.h"
 #include "data/transform.h"
 #include "networks/models/family.h"
 #include "study/network/network.h"
@@ -58,16 +61,19 @@ static att_status make_room(embedder *e, const att_batch *answers)
     e->found.shape = answers->fields[0].shape;
     const size_t each = (size_t)att_shape_count(e->found.shape);
     ATT_TRY(att_new(context, &e->found.values, (size_t)e->images * each, "the features of images"));
-    return att_new(context, &e->found.indices, (size_t)e->images, "the features of images");
+    ATT_TRY(att_new(context, &e->found.indices, (size_t)e->images, "the features of images"));
+    return att_new(context, &e->found.labels, (size_t)e->images, "the classes of images");
 }
 
-static att_status keep(embedder *e, const att_batch *batch, const att_batch *answers)
+static att_status keep(embedder *e, const att_dataset *dataset, const att_batch *batch, const att_batch *answers)
 {
     if (!e->found.values)
         ATT_TRY(make_room(e, answers));
     const size_t each = (size_t)att_shape_count(e->found.shape), count = (size_t)batch->count;
     memcpy(e->found.values + (size_t)e->found.count * each, answers->data[0], count * each * sizeof(float));
     memcpy(e->found.indices + e->found.count, batch->indices, count * sizeof *batch->indices);
+    for (size_t i = 0; i < count; i++)
+        e->found.labels[(size_t)e->found.count + i] = att_dataset_label(dataset, batch->indices[i]);
     e->found.count += batch->count;
     return ATT_OK;
 }
@@ -106,7 +112,7 @@ static att_status embed(embedder *e, const att_dataset *dataset)
         if (batch.count == 0)
             break;
         ATT_TRY(att_network_run(e->network, &batch, &answers));
-        ATT_TRY(keep(e, &batch, &answers));
+        ATT_TRY(keep(e, dataset, &batch, &answers));
         ATT_TRY(report(e, batch.number + 1));
     }
     const double seconds = att_seconds_now() - e->started;
@@ -136,7 +142,28 @@ void att_embedding_free(att_context *context, att_embedding *embedding)
 {
     att_free(context, embedding->values);
     att_free(context, embedding->indices);
+    att_free(context, embedding->labels);
     *embedding = (att_embedding){0};
+}
+
+/* --- training and tested images ----------------------------------------------------------------------------------- */
+
+att_status att_embedding_check_sets(att_context *context, const att_dataset *train, const att_dataset *tested)
+{
+    const int classes = att_dataset_class_count(tested);
+    bool same = classes == att_dataset_class_count(train);
+    if (att_file_is_same(train->path, tested->path) && strcmp(att_dataset_split(train), att_dataset_split(tested)) == 0)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "the training images and the images to classify are the same images of %s: give other training "
+                        "images, or another split",
+                        tested->path);
+    for (int c = 0; c < classes && same; c++)
+        same = strcmp(att_dataset_class_name(tested, c), att_dataset_class_name(train, c)) == 0;
+    return same ? ATT_OK
+                : att_fail(context, ATT_ERR_MISMATCH,
+                           "the training images and the images to classify have different classes (%d and %d): give "
+                           "both the same class folders, or a class map",
+                           att_dataset_class_count(train), classes);
 }
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
@@ -172,6 +199,15 @@ static size_t bytes_of(const att_embedding *embedding)
     return (size_t)att_shape_count(shape_of_all(embedding)) * sizeof(float);
 }
 
+/* The labels as files hold them. On success the caller frees *labels. */
+static att_status widen_labels(att_context *context, const att_embedding *e, int64_t **labels)
+{
+    ATT_TRY(att_new(context, labels, (size_t)e->count, "the labels of images"));
+    for (int64_t i = 0; i < e->count; i++)
+        (*labels)[i] = e->labels[i];
+    return ATT_OK;
+}
+
 static att_status fill_npz(att_npz *npz, const described *d, const int64_t *labels)
 {
     const att_embedding *e = d->embedding;
@@ -181,14 +217,52 @@ static att_status fill_npz(att_npz *npz, const described *d, const int64_t *labe
     return att_npz_add_texts(npz, "classes", att_dataset_class_count(d->dataset), class_name, d);
 }
 
-static att_status write_npz(att_context *context, const described *d, const int64_t *labels, const char *path)
+static att_status write_npz(att_context *context, const described *d, const char *path)
 {
     att_npz *npz;
+    int64_t *labels;
     ATT_TRY(att_npz_open(context, path, &npz));
-    const att_status status = fill_npz(npz, d, labels);
+    att_status status = widen_labels(context, d->embedding, &labels);
+    if (status == ATT_OK) {
+        status = fill_npz(npz, d, labels);
+        att_free(context, labels);
+    }
     if (status == ATT_OK)
         return att_npz_commit(&npz);
     att_npz_abort(&npz);
+    return status;
+}
+
+static att_status fill_npy(const described *d, att_file_writer *features, att_file_writer *names)
+{
+    const att_embedding *e = d->embedding;
+    char header[ATT_NPY_HEADER];
+    ATT_TRY(att_file_writer_write(features, header, att_npy_header("<f4", shape_of_all(e), header)));
+    ATT_TRY(att_file_writer_write(features, e->values, bytes_of(e)));
+    for (int64_t i = 0; i < e->count; i++) {
+        const char *name = image_name(d, i);
+        ATT_TRY(att_file_writer_write(names, name, strcspn(name, "\n"))); /* a name is one line */
+        ATT_TRY(att_file_writer_write(names, "\n", 1));
+    }
+    return ATT_OK;
+}
+
+static att_status write_npy(att_context *context, const described *d, const char *path)
+{
+    char beside[ATT_NETWORK_PATH];
+    att_file_writer *features = NULL, *names = NULL;
+    const int length = snprintf(beside, sizeof beside, "%.*s.names.txt", (int)(strlen(path) - strlen(".npy")), path);
+    if (length < 0 || (size_t)length >= sizeof beside)
+        return att_fail(context, ATT_ERR_ARGUMENT, "%.64s...: the path is too long", path);
+    att_status status = att_file_writer_open(context, path, &features);
+    if (status == ATT_OK)
+        status = att_file_writer_open(context, beside, &names);
+    if (status == ATT_OK)
+        status = fill_npy(d, features, names);
+    if (status == ATT_OK)
+        return att_file_writer_commit_with(&features, beside, &names);
+    att_file_writer_abort(&features);
+    att_file_writer_abort(&names);
     return status;
 }
 
@@ -205,10 +279,12 @@ static att_status list_texts(att_context *context, int64_t count, const char *(*
     return att_json_writer_finish(*writer, text, &length);
 }
 
-static att_status write_safetensors(att_context *context, const described *d, const int64_t *labels, const char *path)
+static att_status write_safetensors(att_context *context, const described *d, const char *path)
 {
     const att_embedding *e = d->embedding;
+    int64_t *labels;
     att_json_writer *names = NULL, *classes = NULL;
+    ATT_TRY(widen_labels(context, e, &labels));
     att_safetensors_pair pairs[] = {{"names", NULL}, {"classes", NULL}};
     const att_safetensors_tensor tensors[] = {
         {"features", ATT_SAFETENSORS_F32, shape_of_all(e), e->values},
@@ -223,29 +299,22 @@ static att_status write_safetensors(att_context *context, const described *d, co
         status = att_safetensors_write(context, path, &content);
     att_json_writer_destroy(&names);
     att_json_writer_destroy(&classes);
+    att_free(context, labels);
     return status;
 }
 
 static const struct {
     const char *ending;
-    att_status (*write)(att_context *context, const described *d, const int64_t *labels, const char *path);
-} formats[] = {{".npz", write_npz}, {".safetensors", write_safetensors}};
+    att_status (*write)(att_context *context, const described *d, const char *path);
+} formats[] = {{".npz", write_npz}, {".npy", write_npy}, {".safetensors", write_safetensors}};
 
 att_status att_embedding_write(att_context *context, const att_embedding *embedding, const att_dataset *dataset,
                                const char *path)
 {
-    described d = {.embedding = embedding, .dataset = dataset};
+    const described d = {.embedding = embedding, .dataset = dataset};
     const char *ending = strrchr(path, '.');
-    for (size_t f = 0; ending && f < sizeof formats / sizeof *formats; f++) {
-        int64_t *labels;
-        if (strcmp(ending, formats[f].ending) != 0)
-            continue;
-        ATT_TRY(att_new(context, &labels, (size_t)embedding->count, "the labels of images"));
-        for (int64_t i = 0; i < embedding->count; i++)
-            labels[i] = att_dataset_label(dataset, embedding->indices[i]);
-        const att_status status = formats[f].write(context, &d, labels, path);
-        att_free(context, labels);
-        return status;
-    }
-    return att_fail(context, ATT_ERR_ARGUMENT, "%s: features are written as .npz or .safetensors", path);
+    for (size_t f = 0; ending && f < sizeof formats / sizeof *formats; f++)
+        if (strcmp(ending, formats[f].ending) == 0)
+            return formats[f].write(context, &d, path);
+    return att_fail(context, ATT_ERR_ARGUMENT, "%s: features are written as .npz, .npy or .safetensors", path);
 }

@@ -169,13 +169,12 @@ static double percent(const search *s, int k, int which)
     return 100.0 * (double)right / (double)s->tested_count;
 }
 
-att_status att_embedding_neighbours(att_context *context, const att_embedding *train, const int32_t *train_labels,
-                                    const att_embedding *tested, const int32_t *labels, const int *ks, int k_count,
-                                    att_neighbours_result *results)
+att_status att_embedding_neighbours(att_context *context, const att_embedding *train, const att_embedding *tested,
+                                    const int *ks, int k_count, att_embedding_result *results)
 {
     float *rows[2] = {NULL, NULL};
-    search s = {.train_labels = train_labels,
-                .labels = labels,
+    search s = {.train_labels = train->labels,
+                .labels = tested->labels,
                 .train_count = train->count,
                 .tested_count = tested->count,
                 .channels = (size_t)att_shape_count(train->shape),
@@ -185,7 +184,7 @@ att_status att_embedding_neighbours(att_context *context, const att_embedding *t
     ATT_TRY(check(context, train, tested, &s));
     const att_status status = find(context, train, tested, &s, rows);
     for (int k = 0; k < k_count && status == ATT_OK; k++)
-        results[k] = (att_neighbours_result){s.tested_count, percent(&s, k, 0), percent(&s, k, 1)};
+        results[k] = (att_embedding_result){s.tested_count, percent(&s, k, 0), percent(&s, k, 1)};
     att_free(context, rows[0]);
     att_free(context, rows[1]);
     att_free(context, s.found);

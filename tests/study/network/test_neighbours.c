@@ -26,9 +26,10 @@ static void fill(const char *key, float *values, int32_t *classes, int count)
     }
 }
 
-static att_embedding features(float *values, int count)
+static att_embedding features(float *values, int32_t *classes, int count)
 {
-    return (att_embedding){.count = count, .shape = {.rank = 1, .dims = {CHANNELS}}, .values = values};
+    return (att_embedding){
+        .count = count, .shape = {.rank = 1, .dims = {CHANNELS}}, .values = values, .labels = classes};
 }
 
 static double similarity(const float *a, const float *b)
@@ -99,9 +100,10 @@ TEST(votes_are_weighted_by_similarity)
 {
     fill("train", train_values, train_labels, TRAIN);
     fill("tested", tested_values, labels, TESTED);
-    const att_embedding train = features(train_values, TRAIN), tested = features(tested_values, TESTED);
-    att_neighbours_result results[KS];
-    must(att_embedding_neighbours(context, &train, train_labels, &tested, labels, ks, KS, results));
+    const att_embedding train = features(train_values, train_labels, TRAIN),
+                        tested = features(tested_values, labels, TESTED);
+    att_embedding_result results[KS];
+    must(att_embedding_neighbours(context, &train, &tested, ks, KS, results));
     for (int k = 0; k < KS; k++) {
         int first = 0, five = 0;
         for (int i = 0; i < TESTED; i++) {
@@ -119,20 +121,17 @@ TEST(votes_are_weighted_by_similarity)
 TEST(what_cannot_be_compared_is_refused)
 {
     fill("train", train_values, train_labels, TRAIN);
-    att_embedding train = features(train_values, TRAIN), other = train;
-    att_neighbours_result result;
+    att_embedding train = features(train_values, train_labels, TRAIN), other = train;
+    att_embedding_result result;
     const int none = 0, one = 1;
-    assert_int_equal(att_embedding_neighbours(context, &train, train_labels, &train, train_labels, &none, 1, &result),
-                     ATT_ERR_ARGUMENT);
+    assert_int_equal(att_embedding_neighbours(context, &train, &train, &none, 1, &result), ATT_ERR_ARGUMENT);
     other.shape.dims[0] = CHANNELS - 1;
-    assert_int_equal(att_embedding_neighbours(context, &train, train_labels, &other, train_labels, &one, 1, &result),
-                     ATT_ERR_ARGUMENT);
+    assert_int_equal(att_embedding_neighbours(context, &train, &other, &one, 1, &result), ATT_ERR_ARGUMENT);
     memset(train_values + 5 * CHANNELS, 0, CHANNELS * sizeof(float));
     int64_t indices[TRAIN];
     for (int i = 0; i < TRAIN; i++)
         indices[i] = 100 + i;
     train.indices = indices;
-    assert_int_equal(att_embedding_neighbours(context, &train, train_labels, &train, train_labels, &one, 1, &result),
-                     ATT_ERR_NONFINITE);
+    assert_int_equal(att_embedding_neighbours(context, &train, &train, &one, 1, &result), ATT_ERR_NONFINITE);
     assert_non_null(strstr(att_context_message(context), "image 105 "));
 }

@@ -1,0 +1,42 @@
+#include "image_features.h"
+
+#include "progress.h"
+
+static const att_flag rows[] = {
+    {"of", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "features",
+     .help = "the features: features, the input of the classifier; tokens, all tokens of the last block; of networks "
+             "with tokens mean, over the patches, class, the class token, and both; blocks.3, blocks.3.mean, "
+             "blocks.3.class and blocks.3.both, of block 3; stage1 to stage4, maps",
+     .size = sizeof(const char *)},
+};
+const att_flag_group cli_group_features = {"Features", .rows = rows, .row_count = sizeof rows / sizeof *rows};
+
+int cli_features_open_train(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const char *path,
+                            const att_dataset *tested, att_dataset **train)
+{
+    cli_evaluation on = *options;
+    on.data.data_dir = path;
+    on.data.split = "train";
+    on.unlabelled = false;
+    const int code = cli_evaluation_open(cli, &on, loaded, train);
+    return code == CLI_OK ? cli_check(cli, att_embedding_check_sets(cli->context, *train, tested)) : code;
+}
+
+int cli_features_find(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const char *of,
+                      const att_dataset *dataset, att_embedding *found)
+{
+    const cli_evaluation_data *d = &options->data;
+    cli_progress progress = cli_progress_to(cli, 1, 1);
+    const att_embed_options embed = {.output = of,
+                                     .batch_size = d->batch_size,
+                                     .workers = d->workers,
+                                     .skip_corrupt = d->skip_corrupt,
+                                     .progress = cli_progress_show,
+                                     .progress_user = &progress};
+    const int code = cli_check(cli, att_network_embed(loaded->network, dataset, &embed, found));
+    cli_bar_clear(cli);
+    if (code == CLI_OK)
+        cli_note(cli, "%.1f images/s, %.0f %% of the time waiting for data", found->images_per_second,
+                 100 * found->wait_share);
+    return code;
+}

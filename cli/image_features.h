@@ -1,0 +1,22 @@
+/* image_features.h - for commands that compute features of images. */
+#ifndef CLI_IMAGE_FEATURES_H
+#define CLI_IMAGE_FEATURES_H
+
+#include <attscope/embed.h>
+
+#include "evaluation.h"
+
+/* The flag --of, whose value is the name of the features. */
+extern const att_flag_group cli_group_features;
+
+/* Opens the split train of `path` for the loaded network, and checks that it can classify images of `tested`
+ * (att_embedding_check_sets()). *train is NULL before the call. The caller closes it, also after a failure. Returns
+ * CLI_OK or an exit code. */
+int cli_features_open_train(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const char *path,
+                            const att_dataset *tested, att_dataset **train);
+/* Computes the features of all images, and prints the speed. The caller frees *found after success. Returns CLI_OK or
+ * an exit code. */
+int cli_features_find(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const char *of,
+                      const att_dataset *dataset, att_embedding *found);
+
+#endif
