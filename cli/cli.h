@@ -41,10 +41,13 @@ typedef struct cli_command {
     const char *summary;  /* one line */
     const char *operands; /* as usage shows them: "DATA" */
     int least_operands, most_operands;
+    bool flags_replace;         /* --checkpoint and --data-dir can take the place of operands */
     const char *excess;         /* advice for an excess operand; NULL: refer to --help */
     const char *about;          /* help text below the summary; NULL: none */
     void (*explain)(FILE *out); /* prints help after the example; NULL: nothing */
-    const char *example;        /* example in the help text */
+    const char *more;           /* --help-MORE prints more help; NULL: there is none */
+    void (*explain_more)(FILE *out);
+    const char *example; /* example in the help text */
     const att_flag_use *uses;
     int use_count;
     size_t settings_size;

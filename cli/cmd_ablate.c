@@ -225,16 +225,10 @@ static int ablate(job *j)
 
 static int read_operands(settings *s, const char *const *operands, int count)
 {
-    cli_evaluation_data *d = &s->on.data;
-    int used = 0;
-    if (!d->checkpoint && used < count)
-        d->checkpoint = operands[used++];
-    if (!d->data_dir && used < count)
-        d->data_dir = operands[used++];
-    if (!d->checkpoint || !d->data_dir)
-        return cli_usage("ablate needs CHECKPOINT and DATA; see attscope ablate --help");
-    if (used < count)
-        return cli_usage("ablate: \"%s\" is one operand too many; see attscope ablate --help", operands[used]);
+    int used;
+    const int code = cli_evaluation_operands("ablate", &s->on.data, operands, count, &used);
+    if (code != CLI_OK)
+        return code;
     if (!s->options.greedy && s->options.bound > 0)
         return cli_usage("--bound requires --greedy");
     return CLI_OK;
@@ -281,6 +275,7 @@ const cli_command cli_command_ablate = {
     .summary = "evaluates a checkpoint without heads, branches or tokens",
     .operands = "CHECKPOINT DATA",
     .most_operands = 2,
+    .flags_replace = true,
     .about = CLI_CHECKPOINT_HELP
     "\n\n"
     "Runs CHECKPOINT on every image of DATA, once unchanged and once without each of\n"

@@ -1,9 +1,7 @@
 /* attscope measure: observes attention and residual steps of a checkpoint on a data set. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <attscope/lab/measuring.h>
 
@@ -44,6 +42,8 @@ static const att_flag instrument_options[] = {
      .help = "also measure the costly instruments of the four views (step size, convolution, rank, uniform), in the "
              "order below, as far as this time is enough for them",
      ATT_FLAG_AT(settings, options.budget), .low = 0, .high = 1e9},
+    {"limit", .kind = ATT_FLAG_LONG, .value = "N", .help = "measure N images, evenly spread over DATA; 0: all",
+     ATT_FLAG_AT(settings, options.limit), .low = 0, .high = 1e15},
     {"nodes", .kind = ATT_FLAG_TEXT, .value = "LIST", .start = "*",
      .help = "only nodes whose names match: names, which may contain * and ?, separated by commas, such as "
              "'blocks.*.attn' or 'blocks.1.*,blocks.2.*'",
@@ -190,43 +190,18 @@ static int measure(job *j)
     return j->found.measure ? show(j, code) : code;
 }
 
-static bool has_ending(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), end = strlen(ending);
-    return length > end && strcmp(path + length - end, ending) == 0;
-}
-
-/* Whether the path is a checkpoint by its ending. Images may be in a .bin, too, but not in one that is a zip. */
-static bool is_checkpoint(const char *path)
-{
-    static const char *const endings[] = {".safetensors", ".pth", ".pt", ".th", ".pth.tar"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (has_ending(path, endings[i]))
-            return !cli_is_folder(path);
-    char start[4] = "";
-    /* O_NONBLOCK: opening a pipe must not wait for its writer. */
-    int file = has_ending(path, ".bin") ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
-    const bool is_zip = file >= 0 && read(file, start, 4) == 4 && memcmp(start, "PK\3\4", 4) == 0;
-    if (file >= 0)
-        close(file);
-    return is_zip;
-}
-
 /* Reads the operands: CHECKPOINT and DATA, unless flags gave them, then more paths of images. */
 static int read_operands(settings *s, const char *const *operands, int count)
 {
     cli_evaluation_data *d = &s->on.data;
-    bool data_given = d->data_dir;
-    int used = 0;
-    if (!d->checkpoint && used < count)
-        d->checkpoint = operands[used++];
-    if (!d->data_dir && used < count)
-        d->data_dir = operands[used++];
-    if (!d->checkpoint || !d->data_dir)
-        return cli_usage("measure needs CHECKPOINT and DATA; see attscope measure --help");
+    const bool data_given = d->data_dir;
+    int used;
+    const int code = cli_evaluation_operands("measure", d, operands, count, &used);
+    if (code != CLI_OK)
+        return code;
     if (used < count && data_given)
         return cli_usage("measure: \"%s\" is one operand too many; see attscope measure --help", operands[used]);
-    if (is_checkpoint(d->data_dir))
+    if (cli_is_checkpoint(d->data_dir))
         return cli_usage("measure takes one checkpoint at a time, and the operand after it, %s, is a checkpoint, too",
                          d->data_dir);
     s->more = operands + used;
@@ -335,7 +310,9 @@ const cli_command cli_command_measure = {
         "      --model deit_tiny_patch16_224 --output output\n"
         "  attscope measure output/first/last.safetensors cat.jpg dogs/ \\\n"
         "      --map-images cat.jpg",
-    .explain = cli_figures_explain,
+    .explain = cli_instruments_list,
+    .more = "instruments",
+    .explain_more = cli_figures_explain,
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

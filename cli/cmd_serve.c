@@ -1,11 +1,11 @@
 /* attscope serve: local pages that show runs while they train, and explore checkpoints. */
-#include <sys/stat.h>
 #include <time.h>
 
 #include <attscope/lab/serve.h>
 
 #include "cli.h"
 #include "network.h"
+#include "paths.h"
 #include "stop.h"
 
 typedef struct settings {
@@ -43,10 +43,9 @@ static int run(cli_app *cli, void *user, const char *const *paths, int count)
 {
     static const char *const usual[] = {"output/train"}; /* where attscope train writes by default */
     const settings *s = user;
-    struct stat info;
-    if (count == 0 && stat(usual[0], &info) != 0)
+    if (count == 0 && !cli_exists(usual[0]))
         return cli_usage(
-            "serve: name what to show: attscope serve CHECKPOINT --images FOLDER, or attscope serve FOLDER with runs; "
+            "serve needs a run, a checkpoint or a folder of runs: attscope serve RUN|CHECKPOINT|FOLDER; "
             "without operands it shows %s, which does not exist",
             usual[0]);
     int code = cli_open(cli, 1);

@@ -191,16 +191,13 @@ static int validate(job *j)
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     settings *s = user;
-    if (count > 0)
-        s->on.data.data_dir = operands[0];
-    if (!s->on.data.data_dir)
-        return cli_usage("validate needs DATA; see attscope validate --help");
-    if (!s->on.data.checkpoint)
-        return cli_usage("validate needs --checkpoint FILE; see attscope validate --help");
+    int used, code = cli_evaluation_operands("validate", &s->on.data, operands, count, &used);
+    if (code != CLI_OK)
+        return code;
     s->on.test_images = !s->use_train_size;
     const cli_named_output outputs[] = {{"--json", s->output.json, false}, {"--results-file", s->results_file, false}};
     job j = {.cli = cli, .settings = s};
-    int code = cli_evaluation_precision("validate", s->f64, &s->on);
+    code = cli_evaluation_precision("validate", s->f64, &s->on);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->on.engine);
     if (code == CLI_OK)
@@ -228,11 +225,14 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 const cli_command cli_command_validate = {
     .name = "validate",
     .summary = "evaluates a checkpoint on a data set",
-    .operands = "DATA",
-    .most_operands = 1,
-    .excess = "the checkpoint is given as --checkpoint FILE",
-    .about = CLI_DATA_HELP,
+    .operands = "CHECKPOINT DATA",
+    .most_operands = 2,
+    .flags_replace = true,
+    .about = CLI_CHECKPOINT_HELP
+    "\n\n"
+    "As in timm's validate.py, DATA can be the only operand, with --checkpoint FILE.\n\n" CLI_DATA_HELP,
     .example =
+        "  attscope validate deit_tiny_patch16_224.safetensors imagenet/val\n"
         "  attscope validate imagenet/val --model deit_tiny_patch16_224 \\\n"
         "      --checkpoint deit_tiny_patch16_224.safetensors",
     .uses = uses,

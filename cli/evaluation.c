@@ -77,6 +77,19 @@ const att_flag_group cli_group_robustness = {"Robustness", robustness_options,
                                              sizeof robustness_options / sizeof *robustness_options,
                                              .defaults = robustness_defaults};
 
+int cli_evaluation_operands(const char *command, cli_evaluation_data *data, const char *const *operands, int count,
+                            int *used)
+{
+    *used = 0;
+    if (!data->checkpoint && *used < count)
+        data->checkpoint = operands[(*used)++];
+    if (!data->data_dir && *used < count)
+        data->data_dir = operands[(*used)++];
+    return data->checkpoint && data->data_dir
+               ? CLI_OK
+               : cli_usage("%s needs CHECKPOINT and DATA; see attscope %s --help", command, command);
+}
+
 int cli_evaluation_precision(const char *command, bool f64, cli_evaluation *options)
 {
     options->dtype = f64 ? ATT_F64 : ATT_F32;

@@ -32,6 +32,10 @@ typedef struct cli_evaluation {
     bool unlabelled; /* no flag: images without classes are accepted */
 } cli_evaluation;
 
+/* Takes CHECKPOINT and DATA from the operands, unless flags gave them. *used: how many operands these were. Returns
+ * CLI_OK, or CLI_USAGE if one of both is missing. */
+int cli_evaluation_operands(const char *command, cli_evaluation_data *data, const char *const *operands, int count,
+                            int *used);
 /* Sets options->dtype by a command's flag --f64. Returns CLI_OK, or CLI_USAGE if --amp is set as well. */
 int cli_evaluation_precision(const char *command, bool f64, cli_evaluation *options);
 /* Loads data.checkpoint, which is not NULL, into the context of cli_engine_open(). *loaded is zeroed before the call.

@@ -9,8 +9,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <attscope/network.h>
+
 #include "commands.h"
 #include "help.h"
+#include "paths.h"
 #include "processes.h"
 #include "stop.h"
 
@@ -72,6 +75,9 @@ static bool print_asked_help(const call *c, const att_flags *flags)
         const char *text = c->argv[i];
         if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0)
             return print_help(c->command, flags), true;
+        if (c->command->more && strncmp(text, details, strlen(details)) == 0 &&
+            strcmp(text + strlen(details), c->command->more) == 0)
+            return c->command->explain_more(stdout), true;
         if (strncmp(text, details, strlen(details)) == 0 && cli_has_details(flags, text + strlen(details)))
             return cli_flags_help(flags, text + strlen(details), stdout), true;
     }
@@ -112,10 +118,24 @@ static const char *flag_before(const cli_app *cli, const call *c, const char *op
                                                                                                               : NULL;
 }
 
+/* The most operands, without those in place of which flags are given. */
+static int most_operands(const cli_app *cli, const call *c)
+{
+    static const char *const replaced[] = {"checkpoint", "data-dir"};
+    char numbers[ATT_MOST_REALS][ATT_FLAG_VALUE_BYTES];
+    const char *texts[ATT_MOST_REALS];
+    int most = c->command->most_operands;
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) {
+        const att_flag_place place = att_flags_find(cli->flags, replaced[i]);
+        most -= c->command->flags_replace && place.flag && att_flag_format(&place, c->settings, numbers, texts) > 0;
+    }
+    return most;
+}
+
 static int refuse_operand(const cli_app *cli, const call *c)
 {
     const cli_command *command = c->command;
-    const char *operand = c->operands[command->most_operands];
+    const char *operand = c->operands[most_operands(cli, c)];
     for (int i = 0; i < c->operand_count; i++) {
         const char *flag = flag_before(cli, c, c->operands[i]);
         if (flag)
@@ -125,6 +145,20 @@ static int refuse_operand(const cli_app *cli, const call *c)
         return cli_usage("%s: \"%s\" is one operand too many; %s", command->name, operand, command->excess);
     return cli_usage("%s: \"%s\" is one operand too many; see attscope %s --help", command->name, operand,
                      command->name);
+}
+
+/* Refuses DATA before CHECKPOINT: a file of weights behind data that hold none. */
+static int check_order(cli_app *cli, const call *c)
+{
+    static const char first[] = "CHECKPOINT ";
+    const cli_command *command = c->command;
+    const char *const *operands = c->operands;
+    char path[CLI_PATH];
+    if (strncmp(command->operands, first, strlen(first)) != 0 || command->operands[strlen(first)] == '[' ||
+        c->operand_count < 2 || !cli_is_checkpoint(operands[1]) || cli_is_checkpoint(operands[0]) ||
+        !cli_exists(operands[0]) || att_network_find_file(cli->context, operands[0], path, sizeof path) == ATT_OK)
+        return CLI_OK;
+    return cli_usage("%s takes the checkpoint first: attscope %s %s", command->name, command->name, command->operands);
 }
 
 /* Reads the command line and the config file. */
@@ -140,9 +174,9 @@ static int read_settings(cli_app *cli, call *c)
     if (code == CLI_OK && c->operand_count < c->command->least_operands)
         return cli_usage("%s needs %s; see attscope %s --help", c->command->name, c->command->operands,
                          c->command->name);
-    if (code == CLI_OK && c->operand_count > c->command->most_operands)
+    if (code == CLI_OK && c->operand_count > most_operands(cli, c))
         return refuse_operand(cli, c);
-    return code;
+    return code == CLI_OK ? check_order(cli, c) : code;
 }
 
 /* Settings are parsed with a separate context, since they determine the number of threads of the command's context. */

@@ -1,9 +1,11 @@
 #include "paths.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 char *cli_join(const char *folder, const char *name, char *path, size_t size)
 {
@@ -37,6 +39,27 @@ bool cli_is_collection(const char *path)
             return true;
     }
     return false;
+}
+
+static bool has_ending(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), end = strlen(ending);
+    return length > end && strcmp(path + length - end, ending) == 0;
+}
+
+bool cli_is_checkpoint(const char *path)
+{
+    static const char *const endings[] = {".safetensors", ".pth", ".pt", ".th", ".pth.tar"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (has_ending(path, endings[i]))
+            return !cli_is_folder(path);
+    char start[4] = "";
+    /* O_NONBLOCK: opening a pipe must not wait for its writer. */
+    int file = has_ending(path, ".bin") ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    const bool is_zip = file >= 0 && read(file, start, 4) == 4 && memcmp(start, "PK\3\4", 4) == 0;
+    if (file >= 0)
+        close(file);
+    return is_zip;
 }
 
 bool cli_is_same_file(const char *a, const char *b)

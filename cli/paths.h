@@ -12,6 +12,8 @@ bool cli_exists(const char *path);
 bool cli_is_folder(const char *path);
 /* Whether it is a folder, or an archive of files by the ending of its name. */
 bool cli_is_collection(const char *path);
+/* Whether the path is a file of weights by its ending. Images may be in a .bin, too, but not in one that is a zip. */
+bool cli_is_checkpoint(const char *path);
 /* Whether both paths lead to the same file, also by a link. False if one of them does not exist. */
 bool cli_is_same_file(const char *a, const char *b);
 /* Whether `path`, which need not exist, is the folder or lies in it, at any depth. */

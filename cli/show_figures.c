@@ -14,14 +14,29 @@ static void explain_line(FILE *out, int indent, const char *what, const char *te
     cli_print_wrapped(out, text, indent);
 }
 
+static void explain_name(FILE *out, const att_instrument_info *info)
+{
+    char text[CLI_ABOUT_TEXT];
+    snprintf(text, sizeof text, "%s%s", info->summary, info->costly ? "; only if named" : "");
+    explain_line(out, NAMES_INDENT, info->name, text);
+}
+
+void cli_instruments_list(FILE *out)
+{
+    fputs("\nInstruments (--help-instruments: formulas, sources, options):\n", out);
+    for (int i = 0; i < att_instrument_count(NULL); i++) {
+        const att_instrument_info info = att_instrument_at(NULL, i);
+        explain_name(out, &info);
+    }
+}
+
 void cli_figures_explain(FILE *out)
 {
-    fputs("\nWhat the instruments measure:\n", out);
+    fputs("What the instruments measure:\n", out);
     for (int i = 0; i < att_instrument_count(NULL); i++) {
         att_instrument_info info = att_instrument_at(NULL, i);
         char text[CLI_ABOUT_TEXT];
-        snprintf(text, sizeof text, "%s%s", info.summary, info.costly ? "; only if named" : "");
-        explain_line(out, NAMES_INDENT, info.name, text);
+        explain_name(out, &info);
         explain_line(out, NAMES_INDENT, "", info.formula);
         explain_line(out, NAMES_INDENT, "", info.source);
         for (int o = 0; o < info.option_count; o++)
@@ -223,11 +238,55 @@ static void print_note(const att_measure *measure, const att_instrument_info *in
     }
 }
 
+/* The first figure behind the table that begins at `begin`. */
+static int table_end(const att_measure *measure, int begin)
+{
+    att_measurement before = att_measure_at(measure, begin);
+    int end = begin + 1;
+    for (; end < att_measure_count(measure); end++) {
+        const att_measurement m = att_measure_at(measure, end);
+        if (!in_one_table(&m, &before))
+            break;
+        before = m;
+    }
+    return end;
+}
+
+static bool same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static bool same_figure(const att_measurement *a, const att_measurement *b)
+{
+    return strcmp(a->node, b->node) == 0 && a->head == b->head && a->count == b->count &&
+           a->undefined == b->undefined && a->excluded == b->excluded && same_number(a->mean, b->mean) &&
+           same_number(a->deviation, b->deviation) && same_number(a->bound, b->bound) &&
+           same_number(a->uniform, b->uniform);
+}
+
+/* The statistic of an earlier table of the instrument that has the same figures as the one from `begin` to `end`; NULL:
+ * there is none. first: the instrument's first figure. */
+static const char *same_as(const att_measure *measure, int first, int begin, int end)
+{
+    for (int other = first, next; other < begin; other = next) {
+        next = table_end(measure, other);
+        bool same = next - other == end - begin;
+        for (int i = 0; same && i < end - begin; i++) {
+            const att_measurement a = att_measure_at(measure, other + i), b = att_measure_at(measure, begin + i);
+            same = *a.node && same_figure(&a, &b);
+        }
+        if (same)
+            return att_measure_at(measure, other).statistic;
+    }
+    return NULL;
+}
+
 void cli_figures_print(const att_measure *measure, bool brief)
 {
     att_measurement before = {.instrument = "", .node = "", .statistic = ""};
     att_instrument_info info = {.name = ""};
-    int width = 0, instruments = 0;
+    int width = 0, instruments = 0, first = 0;
     for (int i = 0; i < att_measure_count(measure); i++) {
         att_measurement m = att_measure_at(measure, i);
         bool new_instrument = strcmp(m.instrument, before.instrument) != 0;
@@ -236,9 +295,19 @@ void cli_figures_print(const att_measure *measure, bool brief)
             info = att_measure_instrument_at(measure, instruments);
             print_instrument(&info, att_measure_options_at(measure, instruments), instruments == 0, brief);
             instruments++;
+            first = i;
             width = label_width(measure, m.instrument);
         }
-        if (new_instrument || (*m.node ? !in_one_table(&m, &before) : *before.node))
+        const bool new_table = new_instrument || (*m.node ? !in_one_table(&m, &before) : *before.node);
+        const int end = new_table && *m.node ? table_end(measure, i) : i;
+        const char *same = end > i ? same_as(measure, first, i, end) : NULL;
+        if (same) {
+            cli_print("\n  %s: the same figures as %s\n", m.statistic, same);
+            before = m;
+            i = end - 1;
+            continue;
+        }
+        if (new_table)
             cli_print("\n  %-*s  %10s ± %-9s %6s%s%s\n", width, *m.node ? m.statistic : "statistic", "mean",
                       info.scores ? "std error" : "deviation", "n", scale_title(&m),
                       m.head >= 0 ? "  of each head" : "");

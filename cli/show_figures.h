@@ -4,7 +4,9 @@
 
 #include "cli.h"
 
-/* Prints all instruments: name, summary, formula, source. */
+/* Prints a line for each instrument: name and summary. */
+void cli_instruments_list(FILE *out);
+/* Prints all instruments: name, summary, formula, source, options. */
 void cli_figures_explain(FILE *out);
 
 /* Checks the instruments of --with or --measure. Returns CLI_OK or an exit code, CLI_USAGE for unknown instruments. */

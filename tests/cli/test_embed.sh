@@ -16,8 +16,10 @@ for of in features tokens mean class both blocks.1 blocks.1.mean blocks.0.both; 
 done
 out_has "blocks.0.both [32]"
 run 0 embed "$net" data --split train -o train.safetensors
-run 0 embed "$net" data --knn 3 10 --json knn.json
+run 0 embed "$net" data --knn 3,10 --json knn.json
+run 0 embed "$net" data --knn 3 10 --json spaces.json
 run 0 embed "$net" data -o features.npz
+run 0 embed "$net" data -o features.npy
 
 python3 - <<'END' || fail 'the features, or their neighbours, are not those of an independent computation'
 import json, math, struct, zipfile
@@ -74,6 +76,13 @@ for answer in json.load(open("knn.json"))["knn"]:
         right += max(votes, key=lambda c: (votes[c], -c)) == label
     assert abs(answer["accuracy"] * len(tested) / 100 - right) <= open_cases, (answer, right, open_cases)
 
+assert json.load(open("spaces.json"))["knn"] == json.load(open("knn.json"))["knn"]
+assert [answer["k"] for answer in json.load(open("knn.json"))["knn"]] == [3, 10]
+npy = open("features.npy", "rb").read()
+assert npy[:8] == b"\x93NUMPY\1\0" and b"'descr': '<f4'" in npy[:128] and b"'shape': (32, 16" in npy[:128]
+assert npy.endswith(struct.pack("<512f", *(x for row in tested for x in row)))
+assert open("features.names.txt").read().splitlines() == texts["names"]
+
 with zipfile.ZipFile("features.npz") as archive:
     assert archive.testzip() is None
     assert archive.namelist() == ["features.npy", "labels.npy", "names.npy", "classes.npy"]
@@ -84,7 +93,7 @@ END
 
 # Refusals come before the work and leave no file.
 usage 'embed needs --output FILE, --knn K or both; see attscope embed --help' embed "$net" data
-usage '--output x.csv: expected a name that ends in .npz or .safetensors' embed "$net" data -o x.csv
+usage '--output x.csv: expected a name that ends in .npz, .npy or .safetensors' embed "$net" data -o x.csv
 usage '--train-data has no effect without --knn' embed "$net" data -o x.npz --train-data data
 usage 'embed takes the checkpoint and the data as operands: attscope embed CHECKPOINT DATA' \
     embed "$net" data -o x.npz --checkpoint "$net"
@@ -92,6 +101,34 @@ run 1 embed "$net" data --of blocks.2.mean -o x.npz
 err_has 'the network has no output "blocks.2.mean"'
 err_has 'blocks.0 to blocks.1'
 run 2 embed "$net" data --split train --knn 3
-err_has 'would be the same images of data'
+err_has 'are the same images of data'
+ln -s data linked
+for same in ./data data/ linked "$PWD/data"; do
+    run 2 embed "$net" data --split train --train-data "$same" --knn 3
+    err_has 'are the same images of'
+done
+run 2 embed "$net" data --knn 3,x
+err_has '--knn: "x" is one too many or out of range'
+
+# A linear classifier. network/test_probe compares it with scikit-learn.
+run 0 probe "$net" data data --json probe.json
+out_has 'held-out top-1'
+err_has 'images/s'
+run 2 probe "$net" data ./data --split train --c 0.5
+err_has 'are the same images of'
+python3 - <<'END' || fail 'the result of probe is not what it says'
+import json
+found = json.load(open("probe.json"))
+best = max(found["fits"], key=lambda fit: (fit["held_out_accuracy"], -fit["c"]))
+assert found["c"] == best["c"] and len(found["fits"]) <= 15 and found["held_out_count"] > 0
+assert found["channels"] == 16 and found["classes"] == 4 and found["count"] == 32
+assert 0 <= found["accuracy"] <= found["accuracy_first5"] <= 100
+END
+run 0 probe "$net" data data --c 0.5 --of both
+! grep -q 'held-out' stdout || fail "$command_line: held-out images, although C is given"
+usage 'probe takes the checkpoint and the data as operands: attscope probe CHECKPOINT TRAIN VAL' \
+    probe "$net" data data --checkpoint "$net"
+usage 'probe takes the checkpoint first: attscope probe CHECKPOINT TRAIN VAL' probe data "$net" data
+usage 'embed takes the checkpoint first: attscope embed CHECKPOINT DATA' embed data "$net" -o x.npz
 [ ! -e x.npz ] || fail 'a refused command left a file'
 finish

@@ -433,6 +433,19 @@ out_has 'accuracy: how often'
 run 2 measure alone/some.safetensors data --with accuracy,-accuracy
 err_is <<<'attscope: "accuracy,-accuracy" selects no instrument'
 
+# Some of the images, evenly spread: image i n / N of n. Their accuracy is that of these images alone.
+run 0 measure alone/some.safetensors data --with accuracy,loss --limit 5 --json limited.json
+tr -d ' \n' <limited.json >stdout
+out_has '"images":5,'
+run 0 measure alone/some.safetensors data --with accuracy --limit 1000 --json all.json
+tr -d ' \n' <all.json >stdout
+out_has '"images":32,'
+# Readings without gates are the same: one table is enough.
+run 0 measure alone/some.safetensors data --with nsi --brief
+out_has '  gated: the same figures as attention'
+[ "$(grep -c '^  nsi attention ' stdout)" -le 1 ] || fail "$command_line: equal tables are printed"
+usage 'measure takes the checkpoint first: attscope measure CHECKPOINT DATA...' measure data alone/some.safetensors
+
 # Wrong arguments are refused with one message.
 usage '--with: no instrument is named; expected names, or all' measure alone/some.safetensors data --with ''
 usage 'measure needs CHECKPOINT and DATA; see attscope measure --help' measure alone/some.safetensors
@@ -503,7 +516,10 @@ done
 ! grep -q '"event":"measure"' mixed/accuracy/metrics.jsonl || fail 'measurements without figures'
 
 run 0 measure --help
-for word in entropy distance jacobian nsi tns residual accuracy 'ICCV 2023' '--with LIST' 'Example:'; do out_has "$word"; done
+for word in entropy distance jacobian nsi tns residual accuracy '--help-instruments' '--with LIST' 'Example:'; do out_has "$word"; done
+! grep -q 'ICCV 2023' stdout || fail "$command_line: sources, which --help-instruments shows"
+run 0 measure --help-instruments
+for word in entropy distance jacobian nsi tns residual accuracy 'ICCV 2023' 'per='; do out_has "$word"; done
 
 
 # The modules of a checkpoint are shown, and a note says if a flag replaces them.

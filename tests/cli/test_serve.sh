@@ -97,9 +97,7 @@ end INT
 
 run 1 serve absent
 err_is <<<'attscope: absent is neither a file nor a folder; as a network'\''s name: there is no model "absent"; attscope models lists all'
-run 2 serve # without operands: output/train, which is missing here
-err_has 'name what to show: attscope serve CHECKPOINT --images FOLDER'
-err_has 'it shows output/train, which does not exist'
+usage 'serve needs a run, a checkpoint or a folder of runs: attscope serve RUN|CHECKPOINT|FOLDER; without operands it shows output/train, which does not exist' serve
 run 1 serve resnet2=bad.safetensors
 err_has 'resnet2=bad.safetensors: expected NETWORK=CHECKPOINT; '
 err_has 'there is no model "resnet2"'

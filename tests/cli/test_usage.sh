@@ -153,11 +153,12 @@ usage 'there is no model "vit_tiny_patch16_244"; did you mean "vit_tiny_patch16_
     train data --model vit_tiny_patch16_244
 
 usage 'train needs DATA; see attscope train --help' train
-usage 'validate needs --checkpoint FILE; see attscope validate --help' validate data
-usage 'validate: "b" is one operand too many; the checkpoint is given as --checkpoint FILE' validate a b
+usage 'validate needs CHECKPOINT and DATA; see attscope validate --help' validate data
+usage 'validate: "c" is one operand too many; see attscope validate --help' validate a b c
+usage 'validate: "b" is one operand too many; see attscope validate --help' validate a b --checkpoint c
 usage '--occlude takes one number; "112" after it is taken as an operand' validate data --checkpoint a --occlude 112 112
 usage '--occlude takes one number; "112" after it is taken as an operand' validate --occlude 112 112 data --checkpoint a
-usage 'validate: "112" is one operand too many; the checkpoint is given as --checkpoint FILE' \
+usage 'validate: "112" is one operand too many; see attscope validate --help' \
     validate data 112 --checkpoint a --occlude 112
 usage 'predict needs CHECKPOINT IMAGE...; see attscope predict --help' predict only.safetensors
 usage 'inspect: "b" is one operand too many; see attscope inspect --help' inspect a b
