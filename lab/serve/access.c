@@ -83,13 +83,16 @@ bool att_is_api(const char *target)
     return strncmp(target, "/api/", 5) == 0;
 }
 
-/* Requests of other sites' pages may only open a page of ours as a document: a link. */
-static bool is_own_fetch(const att_head *head)
+/* Requests of other sites' pages may only open a page of ours as a document: a link. Pages of other ports of this host
+ * may also open it in a frame, if that is allowed. */
+static bool is_own_fetch(const att_access *access, const att_head *head)
 {
     if (head->fetch_site == NULL || is(head->fetch_site, "same-origin") || is(head->fetch_site, "none"))
         return true;
     const bool reads = is(head->method, "GET") || is(head->method, "HEAD");
-    return !att_is_api(head->target) && reads && is(head->fetch_mode, "navigate") && is(head->fetch_dest, "document");
+    const bool frame = access->framed && is(head->fetch_site, "same-site") && is(head->fetch_dest, "iframe");
+    return !att_is_api(head->target) && reads && is(head->fetch_mode, "navigate") &&
+           (frame || is(head->fetch_dest, "document"));
 }
 
 static bool is_plain_target(const char *target)
@@ -112,7 +115,7 @@ att_refusal att_access_check_sender(const att_access *access, const att_head *he
                              "start attscope serve with --allow-host."};
     if (head->origin != NULL && !is_own_origin(head))
         return (att_refusal){403, "Requests from pages of other sites are refused."};
-    if (!is_own_fetch(head))
+    if (!is_own_fetch(access, head))
         return (att_refusal){403, "Requests from pages of other sites are refused."};
     return accepted;
 }

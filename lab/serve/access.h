@@ -20,6 +20,7 @@ typedef struct att_access {
     char cookie[32]; /* its name */
     const char *const *hosts;
     int host_count;
+    bool framed; /* att_serve_options.framed */
 } att_access;
 
 /* Fills the text with random hexadecimal digits, size - 1 of them. Error: ERR_IO. */

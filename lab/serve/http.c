@@ -254,13 +254,14 @@ static void add_header(struct MHD_Response *answer, const char *name, const char
         MHD_add_response_header(answer, name, value);
 }
 
-static void add_headers(struct MHD_Response *answer, const att_response *response)
+static void add_headers(struct MHD_Response *answer, const att_response *response, bool framed)
 {
-    char policy[320];
+    char policy[400];
     snprintf(policy, sizeof policy,
              "default-src 'none'; script-src %s%s%s; style-src 'unsafe-inline'; img-src 'self' data: blob:; "
-             "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-             response->nonce[0] != '\0' ? "'nonce-" : "'none", response->nonce, "'");
+             "connect-src 'self'; frame-ancestors %s; base-uri 'none'; form-action 'none'",
+             response->nonce[0] != '\0' ? "'nonce-" : "'none", response->nonce, "'",
+             framed ? "http://localhost:* http://127.0.0.1:*" : "'none'");
     add_header(answer, "Content-Security-Policy", policy);
     add_header(answer, "X-Content-Type-Options", "nosniff");
     add_header(answer, "Referrer-Policy", "no-referrer");
@@ -290,7 +291,7 @@ static enum MHD_Result send_answer(exchange *e, struct MHD_Connection *connectio
     struct MHD_Response *answer = make_answer(e);
     if (answer == NULL)
         return MHD_NO;
-    add_headers(answer, &e->response);
+    add_headers(answer, &e->response, e->http->access->framed);
     if (e->response.stream.next != NULL) /* its silence is not the client's */
         MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
     const enum MHD_Result result = MHD_queue_response(connection, (unsigned)e->response.status, answer);

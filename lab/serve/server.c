@@ -108,6 +108,7 @@ static att_status copy_hosts(att_server *server, const att_serve_options *option
             return att_fail_memory(server->context, strlen(options->hosts[i]), "the name of a host");
     server->access.hosts = hosts;
     server->access.host_count = options->host_count;
+    server->access.framed = options->framed;
     return ATT_OK;
 }
 

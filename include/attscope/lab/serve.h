@@ -13,9 +13,9 @@
  * The server is for the person who started it. It listens on 127.0.0.1 only. Every request needs the token, 256 random
  * bits that are part of att_server_url(): a browser that opens this URL receives a cookie and is sent to the page
  * without the token; programs send the header "Authorization: token <token>". Requests under a host name that is not
- * allowed are refused (protection against DNS rebinding), as are requests that pages of other sites make. The server
- * writes nothing, and reads only what `paths` and `images` name. All requests together have 1 GiB of memory; one that
- * needs more is answered with status 503.
+ * allowed are refused (protection against DNS rebinding), as are requests that pages of other sites make, and pages
+ * that show ours in a frame, unless `framed` is set. The server writes nothing, and reads only what `paths` and
+ * `images` name. All requests together have 1 GiB of memory; one that needs more is answered with status 503.
  *
  * Pages and their data:
  *
@@ -149,8 +149,10 @@ typedef struct att_serve_options {
     /* Names under which the server may be addressed besides localhost, 127.0.0.1 and [::1], without a port. */
     const char *const *hosts;
     int host_count;
+    bool framed; /* pages of other ports of localhost or 127.0.0.1, such as a notebook's, may show the pages in a frame
+                  */
 } att_serve_options;
-/* No paths, no images, port 0, no hosts. */
+/* No paths, no images, port 0, no hosts, no frames. */
 ATT_API att_serve_options att_serve_options_defaults(void);
 
 typedef struct att_server att_server;

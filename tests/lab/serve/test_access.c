@@ -193,6 +193,25 @@ SERVED_TEST(other_sites_may_only_link_to_pages)
     assert_int_equal(fetched(self, "POST /api/sum", "cross-site", "navigate", "document"), 403);
 }
 
+SERVED_TEST(frames_are_for_pages_of_this_host_if_they_are_allowed)
+{
+    const att_serve_limits limits = att_serve_limits_defaults();
+    att_serve_options options = att_serve_options_defaults();
+    served framed;
+    assert_int_equal(fetched(self, "GET /", "same-site", "navigate", "iframe"), 403);
+    assert_int_equal(fetched(self, "GET /", "same-origin", "navigate", "document"), 200);
+    assert_non_null(strstr(received, "frame-ancestors 'none'"));
+    options.framed = true;
+    served_start(&framed, &options, &limits, groups, 1);
+    assert_int_equal(fetched(&framed, "GET /", "same-site", "navigate", "iframe"), 200);
+    assert_non_null(strstr(received, "frame-ancestors http://localhost:* http://127.0.0.1:*;"));
+    assert_int_equal(fetched(&framed, "GET /", "cross-site", "navigate", "iframe"), 403);
+    assert_int_equal(fetched(&framed, "GET /api/text", "same-site", "navigate", "iframe"), 403);
+    assert_int_equal(fetched(&framed, "GET /", "same-site", "no-cors", "script"), 403);
+    assert_int_equal(request(&framed, "GET /", "Host: localhost\r\n"), 403); /* the token is still needed */
+    served_stop(&framed);
+}
+
 SERVED_TEST(only_the_loopback_address_is_open)
 {
     const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)self->port)};
