@@ -12,18 +12,21 @@ the logger "attscope", failures are raised as `attscope.Error`.
 
 from ._ablation import Ablation, Exploration
 from ._context import Error, Progress
+from ._features import Embedding, Probe
 from ._figures import Figures
 from ._inputs import Image, Images
 from ._library import version as __version__
 from ._network import Curve, Drawing, Network, Predictions, Relevance
-from ._open import from_torch, open  # noqa: A004
+from ._open import from_torch, models, open  # noqa: A004
 from ._report import Report, report
+from ._show import Shown
 from ._training import Training, train
 
 __all__ = [
     "Ablation",
     "Curve",
     "Drawing",
+    "Embedding",
     "Error",
     "Exploration",
     "Figures",
@@ -31,12 +34,15 @@ __all__ = [
     "Images",
     "Network",
     "Predictions",
+    "Probe",
     "Progress",
     "Relevance",
     "Report",
+    "Shown",
     "Training",
     "__version__",
     "from_torch",
+    "models",
     "open",
     "report",
     "train",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _inputs
+from . import _inputs, _progress
 from . import _library as lib
-from ._context import Error, ProgressCallback, as_whole, brief, check_callback, encode, texts, truth, whole
+from ._context import Error, as_whole, brief, encode, texts, truth, whole
 from ._library import core
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Ablation(dict[str, Any]):
 
 
 def _options(
-    heads: Any, branches: Any, tokens: Any, uniform: Any, greedy: Any, bound: Any, progress: ProgressCallback | None
+    heads: Any, branches: Any, tokens: Any, uniform: Any, greedy: Any, bound: Any
 ) -> Any:
     options = lib.lab.att_ablation_options_defaults()
     for name, value in (("heads", heads), ("branches", branches), ("tokens", tokens)):
@@ -60,7 +60,6 @@ def _options(
         options.bound = float(bound)
     except (TypeError, ValueError):
         raise Error(f"bound is {brief(bound)}; expected a number, in per cent") from None
-    check_callback(progress)
     return options
 
 
@@ -87,18 +86,18 @@ def _read(network: Network, found: ctypes.c_void_p) -> Ablation:
 
 def ablate(
     network: Network, data: Any, split: str | None, batch_size: int, workers: int, skip_corrupt: bool, npz: Any,
-    progress: ProgressCallback | None, **parts: Any,
+    progress: _progress.Wish, **parts: Any,
 ) -> Ablation:  # fmt: skip
     """As `Network.ablate()`."""
     if not _inputs.is_path(data):
         raise Error(f"data is {brief(data)}; expected the path of a data set")
-    opening, options = core.att_dataset_options_defaults(), _options(progress=progress, **parts)
+    opening, options = core.att_dataset_options_defaults(), _options(**parts)
     opening.split, opening.unlabelled = encode("split", "validation" if split is None else split), True
     options.batch_size, options.workers = whole("batch_size", batch_size, 1), whole("workers", workers, 0)
     options.skip_corrupt = truth("skip_corrupt", skip_corrupt)
-    options.progress = network._context.progress(progress)
     dataset, found, path = ctypes.c_void_p(), ctypes.c_void_p(), encode("npz", npz)
-    with network._use() as handle:
+    with _progress.shown(progress) as shown, network._use() as handle:
+        options.progress = network._context.progress(shown)
         check = network._context.check
         check(core.att_network_need_head(handle, b"its answers cannot be compared"))
         try:
@@ -145,9 +144,9 @@ class Exploration:
         """Makes a head uniform: every key that a query sees has the same weight. head: layer and head."""
         return self._with(("head", *_pair(head), lib.HEAD_UNIFORM))
 
-    def predict(self, *, top: int = 5) -> dict[str, Any]:
+    def predict(self, *, topk: int = 5) -> dict[str, Any]:
         """The prediction, as one of `Network.predict()`, with the outputs of the task, such as "logits"."""
-        return self._network._predict_changed(self._image, self._apply, whole("top", top, 1))
+        return self._network._predict_changed(self._image, self._apply, whole("topk", topk, 1))
 
     def attention(self, layer: int | str, head: int | None = None, query: int | None = None) -> np.ndarray:
         """As `Network.attention()`, with the changes. The map of a removed head is that of the head."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import errno
 import logging
 import math
 import operator
@@ -37,12 +38,26 @@ class Error(Exception):
         self.status = status
 
 
+class MissingFile(Error, FileNotFoundError):
+    """A file or folder that does not exist."""
+
+
+# What the library says of paths; of names, which are also ERR_NOT_FOUND, it says something else.
+_MISSING = (os.strerror(errno.ENOENT), " does not exist", "there is no such file or folder", "is neither a file nor a folder")
+
+
+def failure(message: str, status: str) -> Error:
+    """The error for a failed call of the library."""
+    missing = status == "ERR_NOT_FOUND" and any(part in message for part in _MISSING)
+    return MissingFile(message, status) if missing else Error(message, status)
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far a long call has come. Numbers that are not known are NaN."""
 
     stage: str
-    """ "train", "evaluate", "measure", "maps" """
+    """ "train", "evaluate", "measure", "maps", "embed", "probe" """
     epoch: int = 0
     """from 0; 0 outside training"""
     epochs: int = 0
@@ -57,6 +72,9 @@ class Progress:
     """updates of the training whose batches are finished; 0 outside training"""
     updates: int = 0
     """updates of the whole training"""
+    done: int = 0
+    """finished samples of this stage, if they are counted"""
+    total: int = 0
 
 
 ProgressCallback = Callable[[Progress], Any]
@@ -238,7 +256,7 @@ class Context:
                 if callback is not None and not requests.stop:
                     shown = Progress(
                         p.stage.decode(), p.epoch, p.epochs, p.batch, p.batches, p.images_per_second, p.seconds_left,
-                        p.loss, p.lr, p.update, p.updates,
+                        p.loss, p.lr, p.update, p.updates, p.done, p.total,
                     )  # fmt: skip
                     requests.stop = is_stop(callback(shown)) or requests.stop
             except BaseException as error:  # passed on to the caller of the library by check()
@@ -255,7 +273,7 @@ class Context:
             raise error
         if status:
             message = with_python_names(core.att_context_message(self.pointer).decode(errors="replace"))
-            raise Error(message or lib.status_name(status), lib.status_name(status))
+            raise failure(message or lib.status_name(status), lib.status_name(status))
 
     @property
     def can_be_freed(self) -> bool:
@@ -301,11 +319,6 @@ def truth(what: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise Error(f"{what} is {brief(value)}; expected True or False")
     return bool(value)
-
-
-def check_callback(callback: Any) -> None:
-    if callback is not None and not callable(callback):
-        raise Error(f"progress is {brief(callback)}; expected a function")
 
 
 def is_stop(result: Any) -> bool:

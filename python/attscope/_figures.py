@@ -14,7 +14,7 @@ from ._library import core
 class Figures(dict[str, Any]):
     """Figures of instruments: a dictionary of columns, which are numpy arrays of one length.
 
-    Columns: `instrument`, `node` (such as "blocks.3.attn"), `statistic`, `unit`, `head` (-1: all heads together),
+    Columns: `instrument`, `node` (such as "blocks.3.attn"), `statistic`, `unit`, `head` (NaN: all heads together),
     `mean` and `deviation` over images, `count` (images), `undefined` (images without a finite value), `bound` (largest
     possible mean; NaN: not known), `uniform` (mean under uniform attention; NaN: not known). With `samples`, also
     `samples` [rows, samples]: the values of the first images, NaN for instruments without single values.
@@ -29,7 +29,7 @@ class Figures(dict[str, Any]):
 
     def __str__(self) -> str:
         """A short table: the figures of all heads together, 40 at most, with their deviations between images."""
-        most, rows = 40, [i for i, head in enumerate(self["head"]) if head < 0]
+        most, rows = 40, [i for i, head in enumerate(self["head"]) if np.isnan(head)]
         names = [[str(self[column][i]) for column in ("instrument", "node", "statistic")] for i in rows[:most]]
         widths = [max(map(len, column)) for column in zip(*names)]
         lines = [
@@ -73,7 +73,7 @@ def read(measure: ctypes.c_void_p, samples: int) -> Figures:
         node=text("node"),
         statistic=text("statistic"),
         unit=text("unit"),
-        head=number("head", np.int64),
+        head=np.where(number("head") < 0, np.nan, number("head")),
         mean=number("mean"),
         deviation=number("deviation"),
         count=number("count", np.int64),

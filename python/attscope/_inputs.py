@@ -58,6 +58,13 @@ def split(images: Images) -> list[Any]:
     return [single for image in images for single in (_of_array(image) if _is_array(image) else [_one(image)])]
 
 
+def is_one(images: Any) -> bool:
+    """Whether the images are one image, and neither a list nor an array of several."""
+    if is_path(images) or _is_pil(images):
+        return True
+    return _is_array(images) and (images.ndim if isinstance(images, np.ndarray) else images.dim()) < 4
+
+
 def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or is_tensor(value)
 

@@ -17,7 +17,9 @@ INTERFACE = "0.2"
 F32, F64, I32 = 0, 1, 3  # att_dtype
 FULL, MIXED = 0, 1  # att_precision
 LOG_WARNING = 1  # att_log_level
-EVENT_EPOCH = 3  # att_event_kind
+EVENTS = ("begin", "step", "measure", "epoch", "end", "warning", "alert")  # att_event_kind
+EVENT_EPOCH = EVENTS.index("epoch")
+ERR_STOPPED = 9  # att_status
 SWITCH = 3  # ATT_OPTION_SWITCH
 HEAD_REMOVED, HEAD_UNIFORM = 1, 2  # att_head_change
 CURVES = ("deletion", "insertion")  # att_curve
@@ -34,6 +36,7 @@ StopFn = ctypes.CFUNCTYPE(c_bool, c_void_p)
 # The types of members. "text" is const char *, "address" any other pointer.
 _types: dict[str, Any] = {
     "int": c_int, "unsigned": ctypes.c_uint, "bool": c_bool, "char": c_char, "double": c_double, "int64_t": c_int64,
+    "float": ctypes.c_float, "int32_t": c_int32,
     "uint64_t": c_uint64, "size_t": c_size_t, "text": c_char_p, "address": c_void_p, "LogFn": LogFn, "StopFn": StopFn,
 }  # fmt: skip
 
@@ -86,7 +89,8 @@ att_transform_options = _struct(
 att_preprocess = _struct(
     "att_preprocess",
     """
-    int height, width, in_chans; double mean[3], std[3], crop_pct; char crop_mode[8], interpolation[16]
+    int height, width, in_chans; double mean[3], std[3], crop_pct; char crop_mode[8], interpolation[16];
+    bool exif_transpose
     """,
 )
 att_option_value = _struct(
@@ -174,7 +178,7 @@ att_task_info = _struct(
 att_pass_options = _struct(
     "att_pass_options", "int longer, shorter, stride[2]; double scales[8]; int scale_count; bool flips; int batch_size"
 )
-att_image_limits = _struct("att_image_limits", "int side; int64_t pixels; size_t file_bytes, memory")
+att_image_limits = _struct("att_image_limits", "int side; int64_t pixels; size_t file_bytes, memory; bool exif_transpose")
 att_dataset_options = _struct(
     "att_dataset_options",
     """
@@ -188,7 +192,7 @@ att_evaluate_options = _struct(
     "att_evaluate_options",
     """
     address task_options; text backend; int precision, batch_size, workers; address measure, observed, observed_user;
-    DetailedFn detailed; address detailed_user; bool unlabelled, skip_corrupt; address corrupt_found, corrupt_user;
+    DetailedFn detailed; address detailed_user; bool unlabelled, skip_corrupt; int64_t limit; address corrupt_found, corrupt_user;
     int occlude; double fgsm; bool subset; text real_labels; address comm; text stage; ProgressFn progress;
     address progress_user
     """,
@@ -197,8 +201,8 @@ att_measuring_options = _struct(
     "att_measuring_options",
     """
     text with_; double budget; text nodes; int samples, maps; text map_images, raw, raw_arrays; int init_seed; text split, class_map;
-    bool coarse_labels; int reduce_zero_label, ignore_label; size_t cache_bytes; int batch_size, workers;
-    bool skip_corrupt; address comm; text output, experiment; ProgressFn progress; address progress_user
+    bool coarse_labels; int reduce_zero_label, ignore_label; size_t cache_bytes; int64_t limit; int batch_size,
+    workers; bool skip_corrupt; address comm; text output, experiment; ProgressFn progress; address progress_user
     """,
 )
 att_measured = _struct(
@@ -215,6 +219,36 @@ att_ablation_options = _struct(
     """,
 )
 att_ablation_image = _struct("att_ablation_image", "text name; int64_t index; int label; bool labelled")
+att_embed_options = _struct(
+    "att_embed_options",
+    """
+    text output; int batch_size, workers; bool skip_corrupt; ProgressFn progress; address progress_user
+    """,
+)
+att_embedding = _struct(
+    "att_embedding",
+    """
+    int64_t count; att_shape shape; float* values; int64_t* indices; int32_t* labels;
+    double images_per_second, wait_share
+    """,
+)
+att_embedding_result = _struct("att_embedding_result", "int64_t count; double top1, top5")
+att_probe_options = _struct(
+    "att_probe_options",
+    """
+    double c, held_out; int iterations; uint64_t seed; ProgressFn progress; address progress_user
+    """,
+)
+att_probe_fit = _struct("att_probe_fit", "double c, top1; int iterations; bool converged")
+att_probe = _struct(
+    "att_probe",
+    """
+    int classes, channels; int32_t* numbers; double* weights, biases; double c, objective; int iterations;
+    bool converged; int64_t held_out_count; att_probe_fit fits[15]; int fit_count
+    """,
+)
+att_model_info = _struct("att_model_info", "text name, summary; int64_t parameters; double gmacs; int height, width")
+att_model_tag = _struct("att_model_tag", "char name[64]; int num_classes; att_preprocess preprocess")
 att_event_field = _struct("att_event_field", "text name; double number; text text")
 att_event = _struct(
     "att_event",
@@ -240,6 +274,12 @@ att_train_result = _struct(
     """,
 )
 att_run_folder = _struct("att_run_folder", "char folder[4096], resume[4096], database[4096]; bool unnamed")
+att_serve_options = _struct(
+    "att_serve_options",
+    """
+    address paths; int path_count; text images, network, labels; int port; address hosts; int host_count; bool framed
+    """,
+)
 att_report_options = _struct("att_report_options", "text title; size_t map_bytes; text reference")
 
 _object = POINTER(c_void_p)  # where a function stores a new object
@@ -258,6 +298,28 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_options_set_text": (None, [POINTER(att_option_values), c_char_p, c_char_p]),
     "att_model_family_count": (c_int, []),
     "att_model_family_at": (att_family_info, [c_int]),
+    "att_model_count": (c_int, []),
+    "att_model_at": (att_model_info, [c_int]),
+    "att_model_tag_at": (c_int, [c_void_p, c_char_p, c_int, POINTER(att_model_tag)]),
+    "att_network_read_image": (c_int, [c_void_p, c_char_p, c_int, POINTER(att_image)]),
+    "att_dataset_open_images": (c_int, [c_void_p, _texts, c_int, POINTER(att_dataset_options), _object]),
+    "att_dataset_count": (c_int64, [c_void_p]),
+    "att_dataset_class_name": (c_char_p, [c_void_p, c_int]),
+    "att_dataset_name": (c_char_p, [c_void_p, c_int64, c_char_p, c_size_t]),
+    "att_dataset_short_name": (c_char_p, [c_void_p, c_int64, c_char_p, c_size_t]),
+    "att_embed_options_defaults": (att_embed_options, []),
+    "att_network_embed": (c_int, [c_void_p, c_void_p, POINTER(att_embed_options), POINTER(att_embedding)]),
+    "att_embedding_free": (None, [c_void_p, POINTER(att_embedding)]),
+    "att_embedding_check_sets": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "att_embedding_write": (c_int, [c_void_p, POINTER(att_embedding), c_void_p, c_char_p]),
+    "att_probe_options_defaults": (att_probe_options, []),
+    "att_embedding_probe": (
+        c_int, [c_void_p, POINTER(att_embedding), POINTER(att_probe_options), POINTER(att_probe)],
+    ),
+    "att_probe_classify": (
+        c_int, [c_void_p, POINTER(att_probe), POINTER(att_embedding), POINTER(att_embedding_result)],
+    ),
+    "att_probe_free": (None, [c_void_p, POINTER(att_probe)]),
     "att_image_read": (c_int, [c_void_p, c_char_p, c_int, c_void_p, POINTER(att_image)]),
     "att_image_free": (None, [c_void_p, POINTER(att_image)]),
     "att_transform_image": (
@@ -365,6 +427,10 @@ _LAB: dict[str, tuple[Any, list[Any]]] = {
     "att_training_run": (c_int, [c_void_p, POINTER(att_training_observer), POINTER(att_train_result)]),
     "att_training_folder": (POINTER(att_run_folder), [c_void_p]),
     "att_training_close": (None, [_object]),
+    "att_serve_options_defaults": (att_serve_options, []),
+    "att_server_start": (c_int, [c_void_p, POINTER(att_serve_options), _object]),
+    "att_server_url": (c_char_p, [c_void_p]),
+    "att_server_close": (None, [_object]),
     "att_report_options_defaults": (att_report_options, []),
     "att_report_write": (c_int, [c_void_p, _texts, c_int, POINTER(att_report_options), c_char_p, c_void_p]),
 }

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _ablation, _figures, _inputs, _passes
+from . import _ablation, _features, _figures, _inputs, _passes, _progress, _show
 from . import _library as lib
 from ._context import (
     Context,
@@ -22,7 +22,6 @@ from ._context import (
     ProgressCallback,
     as_whole,
     brief,
-    check_callback,
     encode,
     is_stop,
     texts,
@@ -296,17 +295,18 @@ class Network:
         self,
         images: Images,
         *,
-        top: int = 5,
+        topk: int = 5,
         batch_size: int = BATCH,
         img_scale: tuple[int, int] | None = None,
         stride: _passes.Sides | None = None,
         scales: Sequence[float] | None = None,
         flips: bool = False,
     ) -> Predictions:
-        """Predicts images: paths, PIL images, arrays or tensors (see `attscope.Image`).
+        """Predicts images: paths, PIL images, arrays or tensors (see `attscope.Image`). A folder stands for the images in
+        it and in its folders, in the order of timm's data sets, here and in the methods below.
 
         Floats must have the network's `image_size`, here and in the methods below.
-        top: the number of classes in each prediction.
+        topk: the number of classes in each prediction.
         batch_size: images in one call of the library, after which Ctrl-C is noticed, here and in the methods below.
         A detector sees one photograph at a time, because each has its own size.
 
@@ -320,16 +320,16 @@ class Network:
         scales: a pass for each of these factors of img_scale; None: 1.
         flips: each pass over the mirrored photograph, too.
         """
-        top, batch_size = whole("top", top, 1), whole("batch_size", batch_size, 1)
+        topk, batch_size = whole("topk", topk, 1), whole("batch_size", batch_size, 1)
         passes = _passes.options(img_scale, stride, scales, flips)
-        singles = _inputs.split(images)
+        singles = self._singles(images)
         answers: list[dict[str, Any]] = []
         outputs: list[dict[str, np.ndarray]] = []
         with self._use() as network, self._json_writer() as writer, self._seen_in(network, passes, singles):
             names = [image if _inputs.is_path(image) else None for image in singles]
             for batch in self._run(network, singles, batch_size if passes is None else 1):
                 outputs.append(_outputs(batch))
-                answers += self._answers(network, batch, top, writer, names[len(answers) :])
+                answers += self._answers(network, batch, topk, writer, names[len(answers) :])
         return Predictions(
             [{"image": name, **answer} for name, answer in zip(names, answers)],
             _join(outputs) if passes is None else _listed(outputs),
@@ -347,7 +347,7 @@ class Network:
         stride: _passes.Sides | None = None,
         scales: Sequence[float] | None = None,
         flips: bool = False,
-        progress: ProgressCallback | None = None,
+        progress: _progress.Wish = None,
     ) -> dict[str, Any]:
         """Evaluates the network on a data set, as `attscope validate` does.
 
@@ -369,11 +369,11 @@ class Network:
         opening.split = encode("split", "validation" if split is None else split)
         options.batch_size, options.workers = whole("batch_size", batch_size, 1), whole("workers", workers, 0)
         options.skip_corrupt = truth("skip_corrupt", skip_corrupt)
-        check_callback(progress)
         classes: dict[str, dict[str, float]] = {}
-        options.detailed, options.progress = _by_node(classes), self._context.progress(progress)
+        options.detailed = _by_node(classes)
         dataset, found = ctypes.c_void_p(), lib.att_evaluation()
-        with self._use() as network, self._seen_in(network, passes):
+        with _progress.shown(progress) as shown, self._use() as network, self._seen_in(network, passes):
+            options.progress = self._context.progress(shown)
             check = self._context.check
             check(core.att_network_need_head(network, b"it cannot be evaluated"))
             try:
@@ -436,7 +436,7 @@ class Network:
             return
         read = lib.att_image()
         self._context.check(
-            core.att_image_read(self._context.pointer, encode("an image", image), 3, None, byref(read))
+            core.att_network_read_image(self._handles.network, encode("an image", image), 3, byref(read))
         )
         try:
             yield read
@@ -460,7 +460,7 @@ class Network:
         allowed in names of layers.
         images, batch_size: as in `predict()`.
         """
-        singles = _inputs.split(images)
+        singles = self._singles(images)
         with self._use() as network:
             inner = self._inner(network)
             self._context.check(core.att_network_select_outputs(inner, encode("names", _joined("names", names))))
@@ -482,22 +482,28 @@ class Network:
             return _outputs(answers)
 
     def attention(
-        self, image: Image | Mapping[str, Any], layer: int | str, head: int | None = None, query: int | None = None
+        self, images: Images | Mapping[str, Any], layer: int | str, head: int | None = None, query: int | None = None
     ) -> np.ndarray:
-        """The attention weights of one image in one layer: [heads, queries, keys].
+        """The attention weights of images in one layer: [heads, queries, keys] for one image, [images, heads, queries,
+        keys] for a list, an array of several images or a folder.
 
-        image: one image (see `attscope.Image`), or one sample as in `run()`.
+        images: as in `predict()`, or one sample as in `run()`.
         layer: its number (from 0; negative numbers count from the end) or name, see `layers`. If `head` or `query` is
         given, the result lacks this dimension, so that both give one row [keys]. Token 0 is the class token, if there
         is one, and the tokens of the patches follow row by row. A key that a query does not see (of another window of a
         Swin transformer, or later than it) is NaN.
         """
-        return self._attention_changed(image, None, layer, head, query)
+        if isinstance(images, Mapping) or self._is_one(images):
+            return self._attention_changed(images, None, layer, head, query)
+        found = [self._attention_changed(image, None, layer, head, query) for image in self._singles(images)]
+        if not found:
+            raise Error(_NO_IMAGE)
+        return np.stack(found)
 
     def explore(self, image: Image | Mapping[str, Any]) -> _ablation.Exploration:
         """One image in this network, of which parts can be removed: `explore("cat.jpg").remove(head=(3, 1)).predict()`.
 
-        image: as in `attention()`.
+        image: one image, or one sample as in `run()`.
         """
         return _ablation.Exploration(self, image if isinstance(image, Mapping) else _single(image))
 
@@ -516,7 +522,7 @@ class Network:
         workers: int = 4,
         skip_corrupt: bool = False,
         npz: Any = None,
-        progress: ProgressCallback | None = None,
+        progress: _progress.Wish = None,
     ) -> _ablation.Ablation:
         """Evaluates the network on a data set without parts of it, one part after another, as `attscope ablate` does.
 
@@ -562,7 +568,8 @@ class Network:
         """The attention weights on the patches of a layer's grid: float64 [heads, rows, columns], as `attscope maps`
         writes them.
 
-        image, layer, head: as in `attention()`; head=-1: the mean over the heads, without that dimension.
+        image: one image, or one sample as in `run()`.
+        layer, head: as in `attention()`; head=-1: the mean over the heads, without that dimension.
         query: a token; None: the mean over all queries.
         """
         with self._use() as network:
@@ -584,7 +591,7 @@ class Network:
     ) -> Relevance:
         """Which parts of an image make the network give it a class.
 
-        image: as in `attention()`.
+        image: one image, or one sample as in `run()`.
         method: "chefer", "attention_gradient", "grad_cam", "integrated_gradients", "occlusion", "rollout", "random" or
         "centre", with options as "integrated_gradients:steps=64"; the header attscope/relevance.h has the formulas.
         target: the class; None: the most probable one.
@@ -645,13 +652,14 @@ class Network:
         budget: float = 0,
         samples: int = 0,
         maps: int = 0,
+        limit: int = 0,
         split: str | None = None,
         output: Any = None,
         experiment: str | None = None,
         batch_size: int | None = None,
         workers: int = 4,
         skip_corrupt: bool = False,
-        progress: ProgressCallback | None = None,
+        progress: _progress.Wish = None,
         frame: bool | None = None,
     ) -> Any:
         """Runs the network on images and measures it with instruments.
@@ -664,6 +672,7 @@ class Network:
         budget: seconds for costly instruments of the four views (step size, convolution, rank, uniform), which are
         measured as far as this time is enough for them; for paths.
         samples: also report the values of the first `samples` images.
+        limit: for paths, measure so many images, evenly spread over them; 0: all.
         output, experiment: for paths, record the figures in the folder OUTPUT/EXPERIMENT, from which
         `attscope.report()` reads them, with the attention maps of the first `maps` images; None for `experiment`: named
         after the checkpoint. Without `output`, figures of a checkpoint that lies in a run's folder are recorded there,
@@ -673,7 +682,9 @@ class Network:
         but at least 8, and 32 for images in memory.
         workers: threads that read and prepare files.
         skip_corrupt: leave out files that cannot be decoded, instead of failing.
-        progress: called with a `Progress` after every batch; the measurement stops if it returns False.
+        progress: a function, called with a `Progress` after every batch, which stops the measurement if it returns
+        False; True: a line on the terminal or below the cell of a notebook; False: nothing; None: a line, if there is a
+        terminal or a notebook.
 
         Returns a pandas DataFrame if pandas is installed, else `Figures`, a dictionary of numpy arrays with the same
         columns; `frame` True or False chooses.
@@ -685,23 +696,119 @@ class Network:
         options = _measuring_options(instruments, nodes, split, output, experiment)
         options.budget = float(budget)
         options.samples, options.maps = whole("samples", samples, 0), whole("maps", maps, 0)
+        options.limit = whole("limit", limit, 0)
         options.batch_size, options.workers = whole("batch_size", batch_size, 1), whole("workers", workers, 0)
         options.skip_corrupt = truth("skip_corrupt", skip_corrupt)
         _figures.check_wish(frame)
-        check_callback(progress)
+        _progress.check(progress)
         if split is not None and not _inputs.is_path(data):
             raise Error("split is for the path of a data set; single images have no splits")
         if from_files and labels is not None:
             raise Error("labels are for images in memory; a data set of files has its own")
         if not from_files and (output is not None or experiment is not None or options.maps):
             raise Error("figures of images in memory are not recorded: output, experiment and maps need paths")
-        if from_files:
-            figures = self._measure_files(paths, options, progress)
-        else:
-            figures = self._measure_arrays(data, options, labels, progress)
+        if not from_files and options.limit:
+            raise Error("limit is for paths; of images in memory give those to measure")
+        with _progress.shown(progress) as shown:
+            figures = (
+                self._measure_files(paths, options, shown)
+                if from_files
+                else self._measure_arrays(data, options, labels, shown)
+            )
         return _figures.as_wanted(figures, frame)
 
+    def embed(
+        self,
+        data: Any,
+        of: str = "features",
+        *,
+        split: str | None = None,
+        output: Any = None,
+        batch_size: int = BATCH,
+        workers: int = 4,
+        skip_corrupt: bool = False,
+        progress: _progress.Wish = None,
+    ) -> _features.Embedding:
+        """Features of all images of a data set, as `attscope embed` computes them.
+
+        data: the path of a data set, or a list of paths of images.
+        of: one name, as in `outputs()`.
+        split: for the path of a data set with splits; None: "validation".
+        output: also write the features to this file, whose name ends in .npz, .npy or .safetensors.
+        batch_size, workers, skip_corrupt, progress: as in `evaluate()`.
+        """
+        return _features.embed(self, data, of, split, output, batch_size, workers, skip_corrupt, progress)
+
+    def probe(
+        self,
+        train: Any,
+        val: Any,
+        of: str = "features",
+        *,
+        c: float | None = None,
+        held_out: float = 0.2,
+        max_iter: int = 1000,
+        seed: int = 42,
+        split: str | None = None,
+        batch_size: int = BATCH,
+        workers: int = 4,
+        skip_corrupt: bool = False,
+        progress: _progress.Wish = None,
+    ) -> _features.Probe:
+        """Fits logistic regression to features of a data set and classifies those of another, as `attscope probe` does.
+
+        train, val: paths of data sets with the same classes; or one path with two splits, "train" and `split`.
+        of: as in `embed()`.
+        c: the inverse of the regularisation, as scikit-learn's C; None: chosen by images of `train` that are held out.
+        held_out: their share of each class. seed: chooses them.
+        max_iter: most iterations of L-BFGS for each `c`.
+        split: of `val`; None: "validation".
+        batch_size, workers, skip_corrupt, progress: as in `evaluate()`.
+        """
+        return _features.probe(
+            self, train, val, of, c, held_out, max_iter, seed, split, batch_size, workers, skip_corrupt, progress
+        )
+
+    def show(self, images: Any = None, *, height: int = 800) -> _show.Shown:
+        """Shows the pages that explore the network, as `attscope serve` does: attention on images, predictions with parts
+        removed, operations with times. A notebook shows them below the cell.
+
+        images: a folder or an archive of images; None: they are added on the page.
+        height: of the page in a notebook, in pixels.
+        """
+        return _show.Shown(self, images, height)
+
     # --- steps --------------------------------------------------------------------------------------------------------
+
+    def _is_one(self, images: Any) -> bool:
+        """Whether the images are one image, and not a list, an array of several, or a folder."""
+        return _inputs.is_one(images) and not (_inputs.is_path(images) and os.path.isdir(images))
+
+    def _singles(self, images: Images) -> list[Any]:
+        """The single images of _inputs.split(), with the images of folders in place of these."""
+        singles = _inputs.split(images)
+        if not any(_inputs.is_path(single) and os.path.isdir(single) for single in singles):
+            return singles
+        with self._use():
+            return [name for single in singles for name in self._files(single)]
+
+    def _files(self, single: Any) -> Iterator[Any]:
+        """The image files in a folder; other images are left as they are."""
+        if not _inputs.is_path(single) or not os.path.isdir(single):
+            yield single
+            return
+        opening, dataset = core.att_dataset_options_defaults(), ctypes.c_void_p()
+        room = ctypes.create_string_buffer(8192)
+        try:
+            self._context.check(
+                core.att_dataset_open_images(
+                    self._context.pointer, texts("a folder", [single]), 1, byref(opening), byref(dataset)
+                )
+            )
+            for i in range(core.att_dataset_count(dataset)):
+                yield os.fsdecode(core.att_dataset_name(dataset, i, room, len(room)))
+        finally:
+            core.att_dataset_close(byref(dataset))
 
     def _inner(self, network: ctypes.c_void_p) -> ctypes.c_void_p:
         """A second network with the same weights, whose outputs can be chosen without another plan for predictions."""
@@ -846,7 +953,7 @@ class Network:
             read = True
             path = encode("an image", image)
             self._context.check(
-                core.att_image_read(self._context.pointer, path, transform.channels, None, byref(decoded[0]))
+                core.att_network_read_image(network, path, transform.channels, byref(decoded[0]))
             )
         else:
             decoded, _kept = _decoded([image], transform.channels)
@@ -938,7 +1045,10 @@ class Network:
                         given = self._images(network, singles[rows])
                     place = None if numbers is None else numbers[start:].ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
                     check(core.att_network_measure(network, measure, byref(given), place))
-                    done = Progress("measure", batch=start // batch_size + 1, batches=-(-count // batch_size))
+                    done = Progress(
+                        "measure", batch=start // batch_size + 1, batches=-(-count // batch_size),
+                        done=min(start + batch_size, count), total=count,
+                    )  # fmt: skip
                     if progress is not None and is_stop(progress(done)):
                         raise Error("stopped before every image was measured; there is no result", "ERR_STOPPED")
                 figures = _figures.read(measure, options.samples)

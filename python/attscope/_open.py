@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fnmatch
+import itertools
 import os
 import tempfile
 import warnings
+from collections.abc import Iterator, Sequence
 from ctypes import byref
 from typing import Any
 
 from . import _inputs
 from . import _library as lib
-from ._context import Error, brief, encode
+from ._context import Context, Error, brief, encode, truth
 from ._library import core
 from ._network import Network
 
@@ -24,6 +27,7 @@ def open(  # noqa: A001
     precision: str = "f32",
     seed: int | None = None,
     threads: int = 0,
+    exif_transpose: bool = False,
     **options: Any,
 ) -> Network:
     """Opens a checkpoint, the folder of a training run, or a network's name.
@@ -38,12 +42,14 @@ def open(  # noqa: A001
     test_images: use the image size with which timm's validate.py evaluates the weights.
     precision: "f32"; "bf16", mixed precision; "f64", for measurements below the rounding of f32, many times slower.
     threads: of the engine; 0: one per processor.
+    exif_transpose: turn photographs that are read from files as their EXIF data say; False: as they are stored, as timm
+    does. PIL images and arrays are never turned.
     options: options of the network, such as num_classes=10 or img_size=(96, 128).
     """
     if not _inputs.is_path(what):
         hint = "; from_torch() opens a live model" if hasattr(what, "state_dict") else ""
         raise Error(f"a checkpoint is {brief(what)}; expected a file, a folder, or the name of a network{hint}")
-    path = encode("the checkpoint", what)
+    path, turns = encode("the checkpoint", what), truth("exif_transpose", exif_transpose)
     network = Network(
         lambda context, how, network: core.att_network_open(context, path, how, network),
         model=model,
@@ -60,7 +66,41 @@ def open(  # noqa: A001
             "is meant",
             stacklevel=2,
         )
+    if turns:
+        with network._use() as handle:
+            p = lib.att_preprocess.from_buffer_copy(core.att_network_identity(handle).contents.preprocess)
+            p.exif_transpose = True
+            network._context.check(core.att_network_set_preprocess(handle, byref(p)))
     return network
+
+
+def models(pattern: str | Sequence[str] = "*", *, tags: bool = False) -> list[str]:
+    """The names of the networks that match the pattern, or one of the patterns, such as "*dinov2*".
+
+    tags: also the names of timm's pretrained weights, such as "vit_tiny_patch16_224.augreg_in21k_ft_in1k", which
+    `open("timm/NAME")` downloads.
+    """
+    patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+    if not all(isinstance(one, str) for one in patterns):
+        raise Error(f"the pattern is {brief(pattern)}; expected a text or a list of texts")
+    found = [core.att_model_at(i).name.decode() for i in range(core.att_model_count())]
+    if truth("tags", tags):
+        context = Context(threads=1)
+        try:
+            with context.use():
+                found = [name for network in found for name in (network, *_tags(context, network))]
+        finally:
+            context.destroy()
+    return [name for name in found if any(fnmatch.fnmatchcase(name, one) for one in patterns)]
+
+
+def _tags(context: Context, network: str) -> Iterator[str]:
+    tag = lib.att_model_tag()
+    for i in itertools.count():
+        context.check(core.att_model_tag_at(context.pointer, network.encode(), i, byref(tag)))
+        if not tag.name:
+            return
+        yield f"{network}.{tag.name.decode()}"
 
 
 def from_torch(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import byref
 from typing import Any
 
 import numpy as np
 
 from . import _library as lib
-from . import _inputs, _open, _report
-from ._context import Context, Error, ProgressCallback, brief, check_callback, encode, whole
+from . import _inputs, _open, _progress, _report
+from ._context import Context, Error, ProgressCallback, brief, encode, whole
 from ._library import lab
 from ._network import Network
 
@@ -58,14 +58,27 @@ class Training:
         return f"<attscope.Training {self.folder}, {self.epochs} epochs, best metric {self.best_metric:.4g}>"
 
 
+Callback = Callable[[dict[str, Any]], Any]
+
+
 def train(
-    data_dir: Any = None, *, config: Any = None, progress: ProgressCallback | None = None, **options: Any
+    data_dir: Any = None,
+    *,
+    config: Any = None,
+    callback: Callback | None = None,
+    progress: _progress.Wish = None,
+    **options: Any,
 ) -> Training:
     """Trains a network, as `attscope train` does, and records the run in a folder.
 
     data_dir: the data set: class folders, archives, shards, IDX or CIFAR files.
     config: a YAML file of options, such as the args.yaml of a run.
-    progress: called after every batch.
+    callback: called with each record of the run, a dictionary: "kind" is "begin", "step" (after every log_interval-th
+    update; log_interval=1: after each), "measure", "epoch" (also after an evaluation within an epoch), "end", "warning"
+    or "alert"; "epoch", "update" and "seconds" since the beginning; then the values of the record, such as
+    "train_loss", "lr" and "eval_top1"; of "measure" a number for each figure of all heads together, such as
+    "entropy/blocks.3.attn/mean". An exception in it ends the run.
+    progress: as in `Network.measure()`; a run that is stopped can be resumed.
     options: the options of timm's train.py and of `attscope train`, with underscores: model="deit_tiny_patch16_224",
     img_size=64, epochs=10, opt="adamw", lr=1e-3, output="output", experiment="first", resume="auto", ... None: not
     given. Several numbers are a list or a tuple.
@@ -76,11 +89,13 @@ def train(
         if not _inputs.is_path(data_dir):
             raise Error(f"data_dir is {brief(data_dir)}; expected a path")
         options["data_dir"] = data_dir
-    check_callback(progress)
+    if callback is not None and not callable(callback):
+        raise Error(f"callback is {brief(callback)}; expected a function")
+    _progress.check(progress)
     context = Context(_threads(options.get("threads")))
     try:
-        with context.use():
-            return _run(context, config, progress, options)
+        with _progress.shown(progress) as shown, context.use():
+            return _run(context, config, callback, shown, options)
     finally:
         context.destroy()
 
@@ -92,7 +107,13 @@ def _threads(given: Any) -> int:
     return whole("threads", int(given) if isinstance(given, str) and given.isdecimal() else given, 0)
 
 
-def _run(context: Context, config: Any, progress: ProgressCallback | None, options: dict[str, Any]) -> Training:
+def _run(
+    context: Context,
+    config: Any,
+    callback: Callback | None,
+    progress: ProgressCallback | None,
+    options: dict[str, Any],
+) -> Training:
     flags, yaml, training = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
     try:
         context.check(lab.att_recipe_flags(context.pointer, byref(flags)))
@@ -100,7 +121,7 @@ def _run(context: Context, config: Any, progress: ProgressCallback | None, optio
         kept = _fill(context, flags, yaml, config, options, recipe)
         context.check(lab.att_training_open(context.pointer, recipe, byref(training)))
         epochs: list[dict[str, float]] = []
-        sink = lib.att_sink(emit=_collector(epochs))
+        sink = lib.att_sink(emit=_collector(context, epochs, callback))
         observer = lib.att_training_observer(ctypes.pointer(sink), context.progress(progress))
         result = lib.att_train_result()
         context.check(lab.att_training_run(training, byref(observer), byref(result)))
@@ -146,8 +167,26 @@ def _text(name: str, value: Any) -> str:
     return " ".join(repr(number.item() if isinstance(number, np.number) else number) for number in numbers)
 
 
-def _collector(epochs: list[dict[str, float]]) -> Any:
-    """A receiver of events that keeps the figures of each epoch or evaluation."""
+def _record(event: Any) -> dict[str, Any]:
+    """An event as a callback receives it."""
+    fields = [event.fields[i] for i in range(event.field_count)]
+    figures = [event.measurements[i] for i in range(event.measurement_count)]
+    return {
+        "kind": lib.EVENTS[event.kind],
+        "epoch": event.epoch,
+        "update": event.step,
+        "seconds": event.seconds,
+        **{f.name.decode(): f.number if f.text is None else f.text.decode(errors="replace") for f in fields},
+        **{
+            "/".join(part.decode() for part in (m.instrument, m.node, m.statistic) if part): m.mean
+            for m in figures
+            if m.head < 0
+        },
+    }
+
+
+def _collector(context: Context, epochs: list[dict[str, float]], callback: Callback | None) -> Any:
+    """A receiver of events that keeps the figures of each epoch or evaluation, and calls the user's function."""
 
     def emit(_user: Any, pointer: Any) -> int:
         event = pointer.contents
@@ -155,6 +194,11 @@ def _collector(epochs: list[dict[str, float]]) -> Any:
             fields = [event.fields[i] for i in range(event.field_count)]
             numbers = {field.name.decode(): field.number for field in fields if field.text is None}
             epochs.append({"epoch": event.epoch, "update": event.step, **numbers})
-        return 0
+        if callback is not None and context.requests.error is None:
+            try:
+                callback(_record(event))
+            except BaseException as error:  # passed on to the caller of the library by check()
+                context.requests.error = error
+        return lib.ERR_STOPPED if context.requests.error is not None else 0
 
     return lib.EmitFn(emit)

@@ -22,6 +22,13 @@ def prepare():
             "epochs": 2,
             "output": "output",
         },
+        "features-of-a-checkpoint": {"checkpoint": checkpoint, "data": "data"},
+        "follow-a-run": {
+            "data": "data",
+            "network": {"model": "vit_tiny_patch16_224", **TINY, "batch_size": 16, "threads": 2},
+            "epochs": 2,
+            "output": "output",
+        },
         "follow-a-figure": {"checkpoint": checkpoint, "images": "data/validation"},
     }
 

@@ -86,7 +86,7 @@ class Ablations(Case):
             uniform = network.explore(image).uniform(head=("blocks.1.attn", 0)).attention(-1, 0, 2)
             np.testing.assert_array_equal(uniform, np.full_like(uniform, np.float32(1 / len(uniform))))
             np.testing.assert_array_equal(network.attention(image, 1), maps)
-            same = network.explore(image).predict(top=2)
+            same = network.explore(image).predict(topk=2)
             np.testing.assert_allclose(same["logits"], plain.logits[0], atol=1e-5)
             self.assertEqual([top["class"] for top in same["top"]], [top["class"] for top in plain[0]["top"]][:2])
             self.assertEqual(len(network.branches), 4)

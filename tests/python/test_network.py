@@ -1,7 +1,9 @@
 """Networks: forms of images, predictions, attention, figures, and what is refused."""
 
+import contextlib
 import gc
 import inspect
+import io
 import json
 import os
 import pathlib
@@ -12,6 +14,7 @@ import sys
 import threading
 import types
 import unittest
+import urllib.request
 import warnings
 from unittest import mock
 
@@ -125,7 +128,7 @@ class Inputs(Case):
             self.fails("no image is given", network.measure, np.zeros((0, 16, 16, 3), np.uint8))
             self.fails("image of 0 x 16", network.predict, np.zeros((0, 16, 3), np.uint8))
             self.fails("the path of an image is empty", network.predict, [""])
-            self.fails("3 images are given; expected one", network.attention, pictures(3), 0)
+            self.fails("3 images are given; expected one", network.relevance, pictures(3))
 
     def test_truth_values_are_no_numbers(self):
         for key in ("num_classes", "drop_rate", "img_size"):
@@ -171,7 +174,7 @@ class Inputs(Case):
         images = pictures(2)
         with tiny() as network:
             for value in (0, -1, 2.5, "2", None, True, np.True_, 2**32 + 1):
-                self.fails("top is", network.predict, images, top=value)
+                self.fails("topk is", network.predict, images, topk=value)
             for value in (0, -1, 2.5, "2", True, 2**32 + 1):
                 self.fails("batch_size is", network.predict, images, batch_size=value)
                 self.fails("batch_size is", network.measure, images, batch_size=value)
@@ -185,7 +188,7 @@ class Inputs(Case):
                     self.fails("head is", network.attention, images[0], 0, value)
                     self.fails("query is", network.attention, images[0], 0, 0, value)
             for value in (2.0, np.float32(2), np.array(2)):
-                self.assertEqual(network.predict(images, top=value), network.predict(images, top=np.int8(2)))
+                self.assertEqual(network.predict(images, topk=value), network.predict(images, topk=np.int8(2)))
         self.fails("threads is -1", tiny, threads=-1)
         self.fails("seed is -1", tiny, seed=-1)
         self.fails("seed is 1", tiny, seed=2**64)
@@ -438,13 +441,13 @@ class Detections(Case):
 class Answers(Case):
     def test_predictions(self):
         with tiny() as network:
-            found = network.predict(pictures(5), top=2, batch_size=3)
+            found = network.predict(pictures(5), topk=2, batch_size=3)
             self.assertEqual((len(found), len(found[0]["top"])), (5, 2))
             for answer, logits in zip(found, found.logits):
                 self.assertEqual(answer["top"][0]["class"], int(np.argmax(logits)))
                 softmax = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
                 self.assertAlmostEqual(answer["top"][0]["probability"], softmax.max(), places=6)
-            self.fails("top is 0; expected a whole number from 1", network.predict, pictures(1), top=0)
+            self.fails("topk is 0; expected a whole number from 1", network.predict, pictures(1), topk=0)
             write_png("named.png", pictures(1)[0])
             mixed = network.predict([pictures(1)[0], "named.png", pathlib.Path("named.png")], batch_size=2)
             self.assertEqual([answer["image"] for answer in mixed], [None, "named.png", "named.png"])
@@ -503,6 +506,124 @@ class Answers(Case):
             for wrong in (image[..., :1], image.transpose(0, 3, 1, 2)):
                 self.fails("expected [height, width, 3]", network.run, {"image": wrong}, status="ERR_MISMATCH")
             self.fails("at least 1", network.run, {"image": image[:0]})
+
+    def test_a_folder_stands_for_its_images(self):
+        images = pictures(3)
+        os.makedirs("shown/more", exist_ok=True)
+        for path, image in zip(("shown/2.png", "shown/10.png", "shown/more/1.png"), images, strict=True):
+            write_png(path, image)
+        with tiny() as network:
+            found = network.predict("shown")
+            self.assertEqual([one["image"] for one in found], ["shown/2.png", "shown/10.png", "shown/more/1.png"])
+            same(found.logits, network.predict(images).logits)
+            same(network.features(["shown/more", images[0]]), network.features([images[2], images[0]]))
+            os.makedirs("none", exist_ok=True)
+            self.fails("none", network.predict, "none")
+
+    def test_attention_of_several_images(self):
+        images = pictures(3)
+        with tiny() as network:
+            wanted = [network.attention(image, 1, head=0) for image in images]
+            for form in (images, list(images)):
+                np.testing.assert_array_equal(network.attention(form, 1, head=0), wanted)
+            self.assertEqual(network.attention(images[:1], 1).shape, (1, 2, TOKENS, TOKENS))
+            self.assertEqual(network.attention(images[0], 1).shape, (2, TOKENS, TOKENS))
+            self.fails("no image", network.attention, [], 1)
+
+    def test_missing_files_are_python_errors(self):
+        with tiny() as network:
+            for call in (network.predict, network.features, network.evaluate, network.embed):
+                with self.assertRaises(FileNotFoundError) as caught:
+                    call("absent.png")
+                self.assertIsInstance(caught.exception, attscope.Error)
+                self.assertEqual(caught.exception.status, "ERR_NOT_FOUND")
+                self.assertIn("absent.png", str(caught.exception))
+            with self.assertRaises(attscope.Error) as caught:
+                network.attention(pictures(1)[0], "absent")
+            self.assertNotIsInstance(caught.exception, FileNotFoundError)
+        with self.assertRaises(FileNotFoundError):
+            attscope.open("absent.safetensors")
+
+    def test_names_of_networks(self):
+        self.assertIn("vit_tiny_patch16_224", attscope.models())
+        found = attscope.models("*dinov2*")
+        self.assertTrue(found and all("dinov2" in name for name in found))
+        self.assertEqual(attscope.models(["resnet18", "no_such*"]), ["resnet18"])
+        self.assertIn("vit_tiny_patch16_224.augreg_in21k_ft_in1k", attscope.models("vit_tiny*", tags=True))
+        self.fails("the pattern is [5]", attscope.models, [5])
+
+    def test_features_of_data_sets(self):
+        write_data("embedded")
+        with tiny() as network:
+            found = network.embed("embedded", "both", output="features.npz")
+            self.assertEqual(found.features.shape, (16, 32))
+            self.assertEqual(found.classes, CLASSES)
+            paths = [f"embedded/{name}" for name in found.names]
+            np.testing.assert_allclose(found.features, network.outputs(paths, "both")["both"], atol=1e-5)
+            self.assertEqual([name.split("/")[-2] for name in found.names], [CLASSES[c] for c in found.labels])
+            with np.load("features.npz") as file:
+                np.testing.assert_array_equal(file["features"], found.features)
+            self.assertEqual(list(network.embed(paths[:2]).labels), [-1, -1])
+            self.fails("data is 5; expected the path", network.embed, 5)
+
+    def test_a_linear_classifier(self):
+        write_data("embedded")
+        with tiny() as network:
+            found = network.probe("embedded", "embedded", c=10)
+            train, val = network.embed("embedded", split="train"), network.embed("embedded")
+            logits = val.features.astype(float) @ found.weights.T + found.biases
+            self.assertEqual(found["top1"], 100 * np.mean(found.classes[logits.argmax(1)] == val.labels))
+            logits = train.features.astype(float) @ found.weights.T + found.biases
+            losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(48), train.labels]
+            self.assertAlmostEqual(found["objective"], losses.mean() + (found.weights**2).sum() / (2 * 10 * 48), 12)
+            self.assertEqual((found["images"], found["train_images"], found["fits"]), (16, 48, []))
+            chosen = network.probe("embedded", "embedded")
+            self.assertIn(chosen["c"], [fit["c"] for fit in chosen["fits"]])
+            self.fails("are the same images", network.probe, "embedded", "./embedded/", split="train")
+            self.fails("c is 'x'", network.probe, "embedded", "embedded", c="x")
+
+    def test_progress_is_shown_in_terminals(self):
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        write_data("shown_data", train=4, validation=8)
+        for wish, terminal, shows in ((None, True, True), (None, False, False), (False, True, False), (True, False, True)):
+            stream = Terminal() if terminal else io.StringIO()
+            with contextlib.redirect_stderr(stream), tiny() as network:
+                network.evaluate("shown_data", batch_size=4, progress=wish)
+            self.assertEqual("evaluate" in stream.getvalue(), shows, (wish, terminal))
+            if shows:
+                self.assertIn("8/8", stream.getvalue())
+                self.assertEqual(stream.getvalue().split("\r")[-2].strip(), "")  # removed at the end
+        with tiny() as network:
+            self.fails("progress is 5; expected a function", network.evaluate, "shown_data", progress=5)
+
+    def test_the_explorer_is_shown(self):
+        write_data("data")
+        attscope.train(
+            "data", model="vit_tiny_patch16_224", epochs=1, batch_size=16, output="shown_runs", experiment="one",
+            threads=2, **TINY,
+        )  # fmt: skip
+        with attscope.open("shown_runs/one", threads=1) as network:
+            try:
+                shown = network.show("data/validation")
+            except attscope.Error as error:
+                self.assertEqual(error.status, "ERR_UNSUPPORTED")  # a build without libmicrohttpd or pages
+                self.skipTest(str(error))
+        page = shown._repr_html_()
+        self.assertIn("<iframe", page)
+        self.assertIn("/explore?token=", page)
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(), urllib.request.ProxyHandler({}))
+        with opener.open(shown.url.replace("/?", "/explore?")) as answer:
+            self.assertIn("frame-ancestors http://localhost:*", answer.headers["Content-Security-Policy"])
+        with opener.open(shown.url.split("?")[0] + "api/models") as answer:
+            self.assertEqual(len(json.load(answer)["models"]), 1)
+        shown.close()
+        with self.assertRaises(OSError):
+            opener.open(shown.url)
+        with tiny() as network:
+            self.fails("the network has no file", network.show)
 
     def test_attention_is_the_map(self):
         with tiny() as network:
@@ -647,7 +768,9 @@ class Measuring(Case):
             self.assertTrue((files["mean"][entropy] < files["bound"][entropy]).all())
             nsi = files["instrument"] == "nsi"
             np.testing.assert_array_equal(np.isfinite(files["samples"]).all(axis=1), nsi)
-            self.assertEqual(set(files["head"][files["node"] == "blocks.0.attn"]), {-1, 0, 1})
+            heads = files["head"][files["node"] == "blocks.0.attn"]
+            self.assertEqual(set(heads[~np.isnan(heads)]), {0, 1})
+            self.assertTrue(np.isnan(heads).any())
             some = network.measure(["data/validation/ant/000.png"], "entropy", nodes="blocks.1*", frame=False)
             self.assertEqual((set(some["node"]), some.images), ({"blocks.1.attn"}, 1))
             self.fails("entrop", network.measure, "data", "entrop", status="ERR_NOT_FOUND")
@@ -679,7 +802,7 @@ class Measuring(Case):
             env=environment(),
         )  # fmt: skip
         with train.open(threads=1) as network:
-            found = network.predict(paths, top=2)
+            found = network.predict(paths, topk=2)
         self.assertEqual([list(answer) for answer in found], [["image", "top"]] * 2)
         self.assertEqual(list(found[0]["top"][0]), ["class", "label", "probability"])
         for printed, answer in zip(json.loads(run.stdout), found, strict=True):

@@ -68,6 +68,8 @@ class Notebooks(Case):
             pages[name] = pages.get(name, "") + printed.getvalue()
         self.assertIn("<iframe srcdoc=", pages["measure-a-checkpoint"])
         self.assertIn("Context Broadcasting", pages["compare-two-trainings"])
+        self.assertRegex(pages["features-of-a-checkpoint"], r"chosen: C = .*, top-1 \d+\.\d %")
+        self.assertRegex(pages["follow-a-run"], r"data/validation/ant/000\.png (ant|bee|cow|dog)")
         self.assertRegex(pages["follow-a-figure"], r"trained    spread of the heads within a layer: 0\.\d+")
 
 

@@ -48,6 +48,31 @@ class Trainings(Case):
         again = attscope.train(config="runs/first/args.yaml", resume="runs/first", epochs=3)
         self.assertEqual((again.epochs, len(again.history)), (3, 0))
 
+    def test_a_callback_receives_each_record(self):
+        records = []
+        training = attscope.train(
+            "data", epochs=2, output="runs", experiment="records", log_interval=1, measure="entropy",
+            callback=records.append, **OPTIONS,
+        )  # fmt: skip
+        kinds = [record["kind"] for record in records]
+        self.assertEqual((kinds[0], kinds[-1], kinds.count("step"), kinds.count("epoch")), ("begin", "end", 12, 2))
+        steps = [record for record in records if record["kind"] == "step"]
+        self.assertEqual([record["update"] for record in steps], list(range(1, 13)))
+        self.assertTrue(all(isinstance(record["train_loss"], float) for record in steps))
+        epochs = [record["eval_top1"] for record in records if record["kind"] == "epoch"]
+        np.testing.assert_array_equal(epochs, training.history["eval_top1"])
+        measured = next(record for record in records if record["kind"] == "measure")
+        self.assertGreater(measured["entropy/blocks.0.attn/mean"], 0)
+
+        def broken(record):
+            if record["kind"] == "step":
+                raise ZeroDivisionError(record["update"])
+
+        with self.assertRaises(ZeroDivisionError) as caught:
+            attscope.train("data", epochs=2, output="runs", experiment="broken", callback=broken, **OPTIONS)
+        self.assertIsInstance(caught.exception.args[0], int)
+        self.fails("callback is 5; expected a function", attscope.train, "data", callback=5, **OPTIONS)
+
     def test_a_training_is_counted_in_updates(self):
         seen = []
         training = attscope.train(
