@@ -76,7 +76,7 @@ def train(
     callback: called with each record of the run, a dictionary: "kind" is "begin", "step" (after every log_interval-th
     update; log_interval=1: after each), "measure", "epoch" (also after an evaluation within an epoch), "end", "warning"
     or "alert"; "epoch", "update" and "seconds" since the beginning; then the values of the record, such as
-    "train_loss", "lr" and "eval_top1"; of "measure" a number for each figure of all heads together, such as
+    "loss", "lr" and "eval_top1"; of "measure" a number for each figure of all heads together, such as
     "entropy/blocks.3.attn/mean". An exception in it ends the run.
     progress: as in `Network.measure()`; a run that is stopped can be resumed.
     options: the options of timm's train.py and of `attscope train`, with underscores: model="deit_tiny_patch16_224",

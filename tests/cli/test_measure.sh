@@ -415,12 +415,16 @@ for name in one two; do [ -s common/$name/measure.jsonl ] || fail "no figures in
 # A network whose activations are zero has no stiffness: |x_t| = 0.
 header=$((8 + $(od -An -t u8 -N 8 alone/some.safetensors))) size=$(wc -c <alone/some.safetensors)
 { head -c $header alone/some.safetensors && head -c $((size - header)) /dev/zero; } >alone/dead.safetensors
-run 0 measure alone/dead.safetensors data --with nsi,tns --json dead.json
+run 0 measure alone/dead.safetensors data --with nsi
+out_has '  not defined in 32 of 32 images'
+out_has 'defined if |x_t| = 0'
+out_has '  unit: the same figures as attention'
+! grep -q 'nan' stdout || fail "$command_line: NaN in the table: $(cat stdout)"
+run 0 measure alone/dead.safetensors data --with tns --json dead.json
 [ "$(grep -c '  not defined in 32 of 32 images$' stdout)" = "$(grep -c '"mean": null' dead.json)" ] ||
     fail "$command_line: $(cat stdout)"
 ! grep -q 'nan' stdout || fail "$command_line: NaN in the table: $(cat stdout)"
 out_has '  not defined in 32 of 32 images'
-out_has 'defined if |x_t| = 0'
 
 # A list with only exceptions means all other instruments.
 named() { grep -o '"name": "[a-z_]*"' "$1" | cut -d'"' -f4; }
@@ -434,7 +438,7 @@ run 2 measure alone/some.safetensors data --with accuracy,-accuracy
 err_is <<<'attscope: "accuracy,-accuracy" selects no instrument'
 
 # Some of the images, evenly spread: image i n / N of n. Their accuracy is that of these images alone.
-run 0 measure alone/some.safetensors data --with accuracy,loss --limit 5 --json limited.json
+run 0 measure alone/some.safetensors data --with accuracy --limit 5 --json limited.json
 tr -d ' \n' <limited.json >stdout
 out_has '"images":5,'
 run 0 measure alone/some.safetensors data --with accuracy --limit 1000 --json all.json

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import types
 import unittest
 import urllib.request
 import warnings
+import zlib
 from unittest import mock
 
 import attscope
@@ -543,6 +545,41 @@ class Answers(Case):
             self.assertNotIsInstance(caught.exception, FileNotFoundError)
         with self.assertRaises(FileNotFoundError):
             attscope.open("absent.safetensors")
+
+    def test_photographs_are_turned_by_exif(self):
+        """An image that is stored on its side, in every call that reads files."""
+        images = pictures(2, size=24)
+        os.makedirs("turned/on", exist_ok=True)
+        os.makedirs("stored/on", exist_ok=True)
+        for i, image in enumerate(images):
+            lying = np.ascontiguousarray(np.rot90(image))  # orientation 6: turn it clockwise
+            write_png(f"turned/on/{i}.png", lying)
+            shutil.copy(f"turned/on/{i}.png", f"stored/on/{i}.png")
+            data = pathlib.Path(f"turned/on/{i}.png").read_bytes()
+            exif = b"eXIfMM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"
+            chunk = struct.pack(">I", len(exif) - 4) + exif + struct.pack(">I", zlib.crc32(exif))
+            pathlib.Path(f"turned/on/{i}.png").write_bytes(data[:33] + chunk + data[33:])
+        calls = {
+            "predict": lambda network, where: network.predict(where).logits,
+            "attention": lambda network, where: network.attention(where, 1),
+            "embed": lambda network, where: network.embed(where).features,
+            "measure": lambda network, where: network.measure(where, "entropy", frame=False)["mean"],
+        }
+        with tiny() as as_stored, tiny(exif_transpose=True) as upright:
+            for name, call in calls.items():
+                with self.assertLogs("attscope", "INFO") as log:
+                    same(call(as_stored, "turned"), call(as_stored, "stored"), name)
+                if name in ("predict", "embed"):  # each says it once: the network of files, and a data set
+                    self.assertIn("EXIF says to turn it", " ".join(log.output), name)
+                if name == "predict":
+                    same(call(upright, "turned"), as_stored.predict(images).logits, name)
+                    self.assertGreater(np.abs(call(upright, "turned") - call(as_stored, "turned")).max(), 1e-4)
+                else:
+                    self.assertGreater(np.abs(call(upright, "turned") - call(as_stored, "turned")).max(), 1e-6, name)
+                same(call(upright, "stored"), call(as_stored, "stored"), name)
+            same(upright.features("turned"), as_stored.features(images))
+            same(upright.embed("turned").features, as_stored.features(images))
+            same(upright.attention("turned", 1), as_stored.attention(images, 1))
 
     def test_names_of_networks(self):
         self.assertIn("vit_tiny_patch16_224", attscope.models())

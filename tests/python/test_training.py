@@ -58,7 +58,7 @@ class Trainings(Case):
         self.assertEqual((kinds[0], kinds[-1], kinds.count("step"), kinds.count("epoch")), ("begin", "end", 12, 2))
         steps = [record for record in records if record["kind"] == "step"]
         self.assertEqual([record["update"] for record in steps], list(range(1, 13)))
-        self.assertTrue(all(isinstance(record["train_loss"], float) for record in steps))
+        self.assertTrue(all(isinstance(record["loss"], float) for record in steps))
         epochs = [record["eval_top1"] for record in records if record["kind"] == "epoch"]
         np.testing.assert_array_equal(epochs, training.history["eval_top1"])
         measured = next(record for record in records if record["kind"] == "measure")
@@ -69,7 +69,9 @@ class Trainings(Case):
                 raise ZeroDivisionError(record["update"])
 
         with self.assertRaises(ZeroDivisionError) as caught:
-            attscope.train("data", epochs=2, output="runs", experiment="broken", callback=broken, **OPTIONS)
+            attscope.train(
+                "data", epochs=2, output="runs", experiment="broken", log_interval=1, callback=broken, **OPTIONS
+            )
         self.assertIsInstance(caught.exception.args[0], int)
         self.fails("callback is 5; expected a function", attscope.train, "data", callback=5, **OPTIONS)
 

@@ -485,7 +485,7 @@ static att_status make_room(fitting *f)
     ATT_TRY(att_new(f->context, &f->now, size, "weights of a classifier"));
     ATT_TRY(att_new(f->context, &f->best, size, "weights of a classifier"));
     ATT_TRY(att_new(f->context, &f->sums, SLICES * size, "derivatives"));
-    ATT_TRY(att_new(f->context, &f->logits, (size_t)SLICES * TILE * (size_t)classes, "logits"));
+    ATT_TRY(att_new(f->context, &f->logits, (size_t)SLICES * TILE * (size_t)classes, "scores of classes"));
     ATT_TRY(att_new(f->context, &f->probe->weights, (size_t)channels * (size_t)classes, "weights of a classifier"));
     return att_new(f->context, &f->probe->biases, (size_t)classes, "weights of a classifier");
 }
@@ -570,7 +570,7 @@ att_status att_probe_classify(att_context *context, const att_probe *probe, cons
         return att_fail(context, ATT_ERR_ARGUMENT, "the features have %lld channels, and the classifier takes %d",
                         (long long)att_shape_count(tested->shape), channels);
     ATT_TRY(att_new(context, &tables, (size_t)(channels + 1) * (size_t)classes, "weights of a classifier"));
-    const att_status status = att_new(context, &a.logits, (size_t)SLICES * TILE * (size_t)classes, "logits");
+    const att_status status = att_new(context, &a.logits, (size_t)SLICES * TILE * (size_t)classes, "scores of classes");
     if (status == ATT_OK) {
         for (int k = 0; k < classes; k++) {
             for (int c = 0; c < channels; c++)
