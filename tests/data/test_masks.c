@@ -619,6 +619,42 @@ SCRATCH_TEST(a_turned_photograph_must_not_be_ambiguous)
     }
 }
 
+/* With exif_transpose, masks are those of the turned photographs. */
+SCRATCH_TEST(masks_fit_photographs_that_are_turned)
+{
+    static const uint8_t labels[8 * 4] = {0};
+    static const struct {
+        int orientation, mask_width, mask_height;
+        const char *part; /* NULL: the mask is read */
+    } cases[] = {{6, 4, 8, NULL}, {3, 8, 4, NULL}, {1, 8, 4, NULL}, {6, 8, 4, "the mask has 8 x 4 pixels"}};
+    att_dataset_options options = att_dataset_options_defaults();
+    options.annotations = ATT_ANNOTATION_MASK;
+    options.limits.exif_transpose = true;
+    scratch_text(self, "classes.txt", "one\ntwo\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        att_dataset *dataset;
+        att_mask mask = {0};
+        att_image image;
+        int width, height;
+        mask_jpeg(self, "images/a.jpg", 8, 4, cases[i].orientation);
+        mask_write(self, "masks/a.png", cases[i].mask_width, cases[i].mask_height, labels);
+        CHECK(self->context, att_dataset_open(self->context, self->folder, &options, &dataset));
+        const att_status status = att_dataset_read_mask(dataset, self->context, 0, &mask);
+        if (cases[i].part)
+            assert_fails(self->context, status, ATT_ERR_FORMAT, cases[i].part);
+        else
+            CHECK(self->context, status);
+        const bool swaps = cases[i].orientation > 4;
+        CHECK(self->context, att_dataset_image_size(dataset, self->context, 0, &width, &height));
+        CHECK(self->context, att_dataset_read(dataset, self->context, 0, 3, &image));
+        assert_true(width == (swaps ? 4 : 8) && height == (swaps ? 8 : 4));
+        assert_true(image.width == width && image.height == height);
+        att_image_free(self->context, &image);
+        att_mask_free(self->context, &mask);
+        att_dataset_close(&dataset);
+    }
+}
+
 SCRATCH_TEST(masks_without_memory_leave_nothing_behind)
 {
     enum { SIDE = PICTURE_SIDE };
