@@ -191,7 +191,8 @@ const cli_command cli_command_probe = {
     "those of TRAIN by L-BFGS, and prints top-1 on VAL. The network's weights stay as\n"
     "they are. C, the inverse of the regularisation, is chosen as in the evaluation of\n"
     "CLIP, by images of TRAIN that are held out. VAL does not choose anything. TRAIN\n"
-    "and VAL can be the same data set with two splits.\n\n" CLI_DATA_HELP,
+    "and VAL can be the same data set with two splits. Each is given as DATA is for\n"
+    "other commands:\n\n" CLI_DATA_HELP,
     .example =
         "  attscope probe deit_tiny_patch16_224.safetensors cifar10 cifar10\n"
         "  attscope probe deit_tiny_patch16_224.safetensors imagenet/train imagenet/val --c 1",

@@ -43,7 +43,9 @@ class MissingFile(Error, FileNotFoundError):
 
 
 # What the library says of paths; of names, which are also ERR_NOT_FOUND, it says something else.
-_MISSING = (os.strerror(errno.ENOENT), " does not exist", "there is no such file or folder", "is neither a file nor a folder")
+_MISSING = (
+    os.strerror(errno.ENOENT), " does not exist", "there is no such file or folder", "is neither a file nor a folder",
+)  # fmt: skip
 
 
 def failure(message: str, status: str) -> Error:

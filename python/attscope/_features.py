@@ -36,8 +36,8 @@ class Probe(dict[str, Any]):
     """A linear classifier on features, and how well it classifies.
 
     "top1", "top5": in per cent; "images": that were classified; "c": the inverse of the regularisation; "objective";
-    "iterations"; "converged"; "train_images"; "held_out_images": that chose `c`, 0 if it was given; "fits": a dictionary
-    for each value of `c` that was tried, with "c", "top1" of the images that were held out, "iterations" and
+    "iterations"; "converged"; "train_images"; "held_out_images": that chose `c`, 0 if it was given; "fits": a
+    dictionary for each value of `c` that was tried, with "c", "top1" of the images that were held out, "iterations" and
     "converged".
     """
 

@@ -178,7 +178,9 @@ att_task_info = _struct(
 att_pass_options = _struct(
     "att_pass_options", "int longer, shorter, stride[2]; double scales[8]; int scale_count; bool flips; int batch_size"
 )
-att_image_limits = _struct("att_image_limits", "int side; int64_t pixels; size_t file_bytes, memory; bool exif_transpose")
+att_image_limits = _struct(
+    "att_image_limits", "int side; int64_t pixels; size_t file_bytes, memory; bool exif_transpose"
+)
 att_dataset_options = _struct(
     "att_dataset_options",
     """
@@ -192,7 +194,8 @@ att_evaluate_options = _struct(
     "att_evaluate_options",
     """
     address task_options; text backend; int precision, batch_size, workers; address measure, observed, observed_user;
-    DetailedFn detailed; address detailed_user; bool unlabelled, skip_corrupt; int64_t limit; address corrupt_found, corrupt_user;
+    DetailedFn detailed; address detailed_user; bool unlabelled, skip_corrupt; int64_t limit;
+    address corrupt_found, corrupt_user;
     int occlude; double fgsm; bool subset; text real_labels; address comm; text stage; ProgressFn progress;
     address progress_user
     """,

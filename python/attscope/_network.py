@@ -302,8 +302,8 @@ class Network:
         scales: Sequence[float] | None = None,
         flips: bool = False,
     ) -> Predictions:
-        """Predicts images: paths, PIL images, arrays or tensors (see `attscope.Image`). A folder stands for the images in
-        it and in its folders, in the order of timm's data sets, here and in the methods below.
+        """Predicts images: paths, PIL images, arrays or tensors (see `attscope.Image`). A folder stands for the images
+        in it and in its folders, in the order of timm's data sets, here and in the methods below.
 
         Floats must have the network's `image_size`, here and in the methods below.
         topk: the number of classes in each prediction.
@@ -770,8 +770,8 @@ class Network:
         )
 
     def show(self, images: Any = None, *, height: int = 800) -> _show.Shown:
-        """Shows the pages that explore the network, as `attscope serve` does: attention on images, predictions with parts
-        removed, operations with times. A notebook shows them below the cell.
+        """Shows the pages that explore the network, as `attscope serve` does: attention on images, predictions with
+        parts removed, operations with times. A notebook shows them below the cell.
 
         images: a folder or an archive of images; None: they are added on the page.
         height: of the page in a notebook, in pixels.

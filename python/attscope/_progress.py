@@ -12,8 +12,8 @@ from typing import Any, Union
 from ._context import Error, Progress, ProgressCallback, brief
 
 Wish = Union[ProgressCallback, bool, None]
-"""What a call does with its progress: a function that is called after every batch; True: a line on the terminal or below
-the cell; False: nothing; None: a line if standard error is a terminal, or in a notebook."""
+"""What a call does with its progress: a function that is called after every batch; True: a line on the terminal or
+below the cell; False: nothing; None: a line if standard error is a terminal, or in a notebook."""
 
 _SILENCE = 0.1  # seconds between two lines
 

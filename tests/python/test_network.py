@@ -624,7 +624,8 @@ class Answers(Case):
                 return True
 
         write_data("shown_data", train=4, validation=8)
-        for wish, terminal, shows in ((None, True, True), (None, False, False), (False, True, False), (True, False, True)):
+        cases = (None, True, True), (None, False, False), (False, True, False), (True, False, True)
+        for wish, terminal, shows in cases:
             stream = Terminal() if terminal else io.StringIO()
             with contextlib.redirect_stderr(stream), tiny() as network:
                 network.evaluate("shown_data", batch_size=4, progress=wish)
