@@ -2,19 +2,9 @@
 #ifndef TESTS_EXPLORE_NETWORKS_H
 #define TESTS_EXPLORE_NETWORKS_H
 
-#include <attscope/attscope.h>
+#include "study/networks.h"
 
-#include "context.h"
-#include "formula.h"
-
-SHARED_CONTEXT(threads, 2)
-
-enum { SIDE = 32, CLASSES = 10 };
-
-typedef struct option {
-    const char *name, *text;
-    double number;
-} option;
+enum { SIDE = 32 };
 
 static const struct network {
     const char *model;
@@ -74,22 +64,10 @@ static inline void sharpen(att_weights *weights)
 static inline att_network *open_with(int number, const char *backend)
 {
     const struct network *n = &networks[number];
-    att_option_values options = att_options_none();
     att_network_options how = att_network_options_defaults();
-    att_network *network = NULL;
-    how.options = &options;
     how.backend = backend;
     how.seed = 7;
-    att_options_set_sides(&options, "img_size", SIDE, SIDE);
-    att_options_set(&options, "num_classes", 10);
-    if (n->patch)
-        att_options_set(&options, "patch_size", n->patch);
-    for (const option *o = n->options; o->name; o++)
-        if (o->text)
-            att_options_set_text(&options, o->name, o->text);
-        else
-            att_options_set(&options, o->name, o->number);
-    must(att_network_open(context, n->model, &how, &network));
+    att_network *network = open_small(n->model, SIDE, n->patch, n->patch, n->options, how);
     sharpen(att_network_weights(network));
     return network;
 }
@@ -106,22 +84,6 @@ static inline att_explorer *explore(att_network *network)
     return explorer;
 }
 
-static inline const float *image(void)
-{
-    static float pixels[SIDE * SIDE * 3];
-    for (uint32_t i = 0; i < SIDE * SIDE * 3; i++)
-        pixels[i] = (float)(4 * formula("image", i));
-    return pixels;
-}
-
-static inline att_batch image_input(void)
-{
-    static const att_field field = {.name = "image", .dtype = ATT_F32, .shape = {3, {SIDE, SIDE, 3}}};
-    static const void *data[1];
-    data[0] = image();
-    return (att_batch){.count = 1, .field_count = 1, .fields = &field, .data = data};
-}
-
 static inline void close_both(att_explorer **explorer, att_network **network)
 {
     att_explorer_destroy(explorer);
@@ -131,7 +93,7 @@ static inline void close_both(att_explorer **explorer, att_network **network)
 static inline void run_explorer(att_explorer *explorer, float logits[CLASSES])
 {
     att_batch answers;
-    const att_batch inputs = image_input();
+    const att_batch inputs = image_input(SIDE);
     must(att_explorer_run(explorer, &inputs, &answers));
     memcpy(logits, att_batch_field(&answers, "logits"), CLASSES * sizeof *logits);
 }
@@ -139,14 +101,9 @@ static inline void run_explorer(att_explorer *explorer, float logits[CLASSES])
 static inline void run_network(att_network *network, float logits[CLASSES])
 {
     att_batch answers;
-    const att_batch inputs = image_input();
+    const att_batch inputs = image_input(SIDE);
     must(att_network_run(network, &inputs, &answers));
     memcpy(logits, att_batch_field(&answers, "logits"), CLASSES * sizeof *logits);
-}
-
-static inline double larger(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 /* Largest difference of two arrays. */

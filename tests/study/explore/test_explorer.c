@@ -92,7 +92,7 @@ TEST(what_does_not_exist_is_refused)
 
 TEST(outputs_that_are_not_finite_are_reported)
 {
-    const att_batch inputs = image_input();
+    const att_batch inputs = image_input(SIDE);
     att_network *network = open_network(VIT);
     att_explorer *explorer = explore(network);
     att_batch answers;

@@ -31,7 +31,7 @@ static double row_error(const att_explorer_layer *layer, int query, const float 
 
 TEST(rows_are_those_of_the_maps)
 {
-    const att_batch inputs = image_input();
+    const att_batch inputs = image_input(SIDE);
     static float rows[64 * SIDE * SIDE];
     for (int n = 0; n < NETWORKS; n++) {
         att_network *network = open_network(n);
@@ -72,7 +72,7 @@ TEST(rows_are_those_of_the_maps)
 /* softmax(scores) is the row, and the scores are the sums of their terms. */
 TEST(scores_are_sums_of_terms)
 {
-    const att_batch inputs = image_input();
+    const att_batch inputs = image_input(SIDE);
     enum { ROOM = 64 * SIDE };
     static float rows[ROOM], scores[ROOM], content[ROOM], positions[ROOM];
     for (int n = VIT; n < RESNET; n++) {
@@ -113,7 +113,7 @@ TEST(scores_are_sums_of_terms)
 
 TEST(sums_and_rollout_follow_from_rows)
 {
-    const att_batch inputs = image_input();
+    const att_batch inputs = image_input(SIDE);
     enum { ROOM = 4 * 256 };
     static float rows[ROOM];
     static double sums[ROOM], means[2][ROOM][ROOM];

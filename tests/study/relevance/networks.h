@@ -2,20 +2,8 @@
 #ifndef TESTS_RELEVANCE_NETWORKS_H
 #define TESTS_RELEVANCE_NETWORKS_H
 
-#include <attscope/attscope.h>
-
-#include "context.h"
-#include "formula.h"
 #include "golden_path.h"
-
-SHARED_CONTEXT(threads, 2)
-
-enum { CLASSES = 10, MOST_SIDE = 56 };
-
-typedef struct option {
-    const char *name, *text;
-    double number;
-} option;
+#include "study/networks.h"
 
 static const struct network {
     const char *name, *model;
@@ -88,20 +76,8 @@ static inline void fill_weights(att_weights *weights)
 static inline att_network *open_network(int number)
 {
     const struct network *n = &networks[number];
-    att_option_values options = att_options_none();
-    att_network_options how = att_network_options_defaults();
-    att_network *network = NULL;
-    how.options = &options;
-    att_options_set_sides(&options, "img_size", n->side, n->side);
-    att_options_set(&options, "num_classes", CLASSES);
-    if (n->patch_h)
-        att_options_set_sides(&options, "patch_size", n->patch_h, n->patch_w);
-    for (const option *o = n->options; o->name; o++)
-        if (o->text)
-            att_options_set_text(&options, o->name, o->text);
-        else
-            att_options_set(&options, o->name, o->number);
-    must(att_network_open(context, n->model, &how, &network));
+    att_network *network =
+        open_small(n->model, n->side, n->patch_h, n->patch_w, n->options, att_network_options_defaults());
     fill_weights(att_network_weights(network));
     return network;
 }
@@ -126,22 +102,6 @@ static inline void close_relevance(opened *o)
     att_relevance_destroy(&o->relevance);
     att_explorer_destroy(&o->explorer);
     att_network_close(&o->network);
-}
-
-static inline att_batch image_input(int side)
-{
-    static float pixels[MOST_SIDE * MOST_SIDE * 3];
-    static att_field field = {.name = "image", .dtype = ATT_F32};
-    static const void *data[1] = {pixels};
-    field.shape = (att_shape){3, {side, side, 3}};
-    for (int i = 0; i < side * side * 3; i++)
-        pixels[i] = (float)(4 * formula("image", (uint32_t)i));
-    return (att_batch){.count = 1, .field_count = 1, .fields = &field, .data = data};
-}
-
-static inline double larger(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 #endif
