@@ -1,4 +1,5 @@
-/* attscope/relevance.h - which parts of an image make a network give it a class, and how faithful such maps are.
+/* attscope/relevance.h - which parts of an image make a network give it a class, how faithful such maps are, and
+ * whether they point to objects.
  *
  *     att_relevance *relevance = NULL;
  *     att_relevance_map map;
@@ -27,12 +28,14 @@
  *   occlusion             y of the image less y with the mean colour in a square, as a mean over the squares that cover
  *                         a cell. (Zeiler and Fergus, ECCV 2014)
  *   rollout               att_explorer_rollout() of e up to the last layer; it does not depend on the class
- *   random                numbers drawn from U(0, 1), for comparisons
- *   centre                -((y - (h - 1) / 2)^2 / h^2 + (x - (w - 1) / 2)^2 / w^2) of a grid of h x w cells, for
- *                         comparisons: photographers put objects in the middle
+ *   flow                  the largest flow from the tokens that the head reads, e_i above the last layer, to each patch
+ *                         below the first. The capacity from token i above a layer to token j below it is (A + I)_ij /
+ * 2 with A the mean over the heads of a; it does not depend on the class. At most 256 tokens. (Abnar and Zuidema, ACL
+ * 2020) random                numbers drawn from U(0, 1), for comparisons centre                -((y - (h - 1) / 2)^2 /
+ * h^2 + (x - (w - 1) / 2)^2 / w^2) of a grid of h x w cells, for comparisons: photographers put objects in the middle
  *
- * chefer, attention_gradient and rollout need tokens that are the same in all layers, without windows
- * (ERR_UNSUPPORTED). They compute the row e B_l from tiles of queries, without an N x N map.
+ * chefer, attention_gradient, rollout and flow need tokens that are the same in all layers, without windows
+ * (ERR_UNSUPPORTED). All but flow compute the row e B_l from tiles of queries, without an N x N map.
  */
 #ifndef ATTSCOPE_RELEVANCE_H
 #define ATTSCOPE_RELEVANCE_H
@@ -112,6 +115,26 @@ enum { ATT_CURVE_MOST_STEPS = 28 };
 ATT_API ATT_MUST_CHECK att_status att_relevance_curve(att_relevance *relevance, const att_batch *inputs,
                                                       const att_relevance_map *map, int target, att_curve curve,
                                                       int steps, double *probabilities, double *area);
+
+/* --- the pointing game ------------------------------------------------------------------------------------------- */
+
+/* (Zhang, Lin, Brandt, Shen and Sclaroff, ECCV 2016) Each photograph and each class of its objects is a question. The
+ * place of a map of the class is the centre of the cell with the largest value, the first of equal ones row by row,
+ * moved to the photograph. It is a HIT if it lies in a box of an object of this class, or at most `margin` pixels of
+ * the photograph beside one along each axis; else a MISS. The question does not count (NEITHER) if no such box has a
+ * part inside of the network's input, or if the place lies in a crowd (att_true_box) and in no other box. The result is
+ * the share of hits among hits and misses. */
+typedef enum att_pointing { ATT_POINTING_MISS, ATT_POINTING_HIT, ATT_POINTING_NEITHER } att_pointing;
+enum { ATT_POINTING_MARGIN = 15 }; /* of the paper */
+/* place: of the photograph in the input (att_transform_geometry()). boxes: of the photograph (att_dataset_boxes()), of
+ * which those with this label count. */
+ATT_API att_pointing att_relevance_point(const att_relevance_map *map, const att_geometry *place,
+                                         const att_true_box *boxes, int count, int label, double margin);
+/* Runs the explorer on one image and returns in *target the class with the largest logit of `classes` [count], for
+ * objects that are several classes of the network, such as breeds of dogs. Errors: those of att_explorer_run();
+ * ERR_ARGUMENT (no class, one that does not exist). */
+ATT_API ATT_MUST_CHECK att_status att_relevance_choose(att_relevance *relevance, const att_batch *inputs,
+                                                       const int *classes, int count, int *target);
 
 #ifdef __cplusplus
 }

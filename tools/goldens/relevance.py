@@ -14,6 +14,7 @@ from timm.models.vision_transformer import VisionTransformer
 from timm.models.vision_transformer_relpos import VisionTransformerRelPos
 
 from formula import uniform
+from rows import maximum_flow
 
 
 class Watch:
@@ -90,6 +91,11 @@ def rollout(model, watch):
     return start(model, count).to(r) @ r
 
 
+def flow(model, watch):
+    maps = torch.cat([weights.detach() for weights in watch.maps]).mean(1).double()
+    return maximum_flow(maps, start(model, maps.shape[-1]).double())
+
+
 def grad_cam(model, watch):
     """Features [1, h, w, C] of Swin, [1, C, h, w] of residual networks, [1, N, C] of ViTs."""
     f, g = watch.features.detach()[0], watch.features.grad[0]
@@ -134,6 +140,7 @@ def relevances(model, image, target, steps, cell, square):
 
         e = start(model, watch.maps[0].shape[-1]).to(watch.maps[0])
         found = {"chefer": patches(chefer(model, watch)), "rollout": patches(rollout(model, watch)),
+                 "flow": patches(flow(model, watch)),
                  "attention_gradient": patches(e @ one_layer(watch.maps[-1])),
                  "attention_gradient:layer=0": patches(e @ one_layer(watch.maps[0]))}
     return found | {"grad_cam": grad_cam(model, watch),

@@ -11,6 +11,7 @@
     X(integrated_gradients)   \
     X(occlusion)              \
     X(rollout)                \
+    X(flow)                   \
     X(random)                 \
     X(centre)
 

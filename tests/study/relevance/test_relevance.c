@@ -65,7 +65,7 @@ TEST(maps_are_those_of_pytorch)
     fclose(file);
     print_message("maps differ by at most %.2g of their largest value\n", most);
     assert_int_equal(number + 1, NETWORKS);
-    assert_int_equal(compared, 34);
+    assert_int_equal(compared, 38);
 }
 
 /* --- changes and choices ------------------------------------------------------------------------------------------ */
@@ -176,6 +176,7 @@ TEST(what_does_not_apply_is_refused)
         {"chefer", 1, ATT_ERR_UNSUPPORTED, "has windows"},
         {"attention_gradient", 1, ATT_ERR_UNSUPPORTED, "has windows"},
         {"rollout", 1, ATT_ERR_UNSUPPORTED, "has windows"},
+        {"flow", 1, ATT_ERR_UNSUPPORTED, "has windows"},
         {"gradcam", 1, ATT_ERR_NOT_FOUND, "did you mean \"grad_cam\""},
         {"x", 1, ATT_ERR_NOT_FOUND, "available: chefer,"},
         {"grad_cam", CLASSES, ATT_ERR_ARGUMENT, "class 10 does not exist"},
