@@ -74,13 +74,15 @@ int cli_drawings_open(cli_app *cli, const char *folder, const att_network *netwo
     if (!att_network_draws(network))
         return cli_failure("--draw: predictions of the task \"%s\" cannot be drawn",
                            att_model_task(att_network_model(network)).name);
-    const int code = cli_check(cli, att_file_make_folders(cli->context, folder));
+    int code = cli_check(cli, att_picture_names_create(cli->context, &drawings->names));
+    if (code == CLI_OK)
+        code = cli_check(cli, att_file_make_folders(cli->context, folder));
     return code == CLI_OK ? write_legend(drawings) : code;
 }
 
 void cli_drawings_close(cli_drawings *drawings)
 {
-    cli_picture_names_free(&drawings->names);
+    att_picture_names_destroy(&drawings->names);
 }
 
 static att_status write_files(const cli_drawings *drawings, const att_drawing *drawing, cli_drawn *drawn)
@@ -96,9 +98,9 @@ static att_status write_files(const cli_drawings *drawings, const att_drawing *d
 int cli_drawings_add(cli_drawings *drawings, const char *name, const att_image *photograph, const att_batch *answer,
                      cli_drawn *drawn)
 {
-    char taken[CLI_PATH];
+    const char *taken;
     att_drawing drawing = {0};
-    int code = cli_picture_names_take(&drawings->names, name, taken);
+    int code = cli_check(drawings->cli, att_picture_names_take(drawings->names, name, &taken));
     if (code == CLI_OK)
         code = place(drawings, taken, ".drawn.png", drawn->image);
     if (code == CLI_OK)

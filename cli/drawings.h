@@ -2,7 +2,7 @@
 #ifndef CLI_DRAWINGS_H
 #define CLI_DRAWINGS_H
 
-#include "picture_names.h"
+#include "cli.h"
 
 #define CLI_DRAWINGS_LEGEND "legend.txt"
 
@@ -10,7 +10,7 @@ typedef struct cli_drawings {
     cli_app *cli;
     const char *folder;
     const att_network *network;
-    cli_picture_names names;
+    att_picture_names *names;
 } cli_drawings;
 
 /* The files of one photograph. */

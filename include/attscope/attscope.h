@@ -22,6 +22,7 @@
 #include <attscope/graph.h>
 #include <attscope/hub.h>
 #include <attscope/image.h>
+#include <attscope/map_files.h>
 #include <attscope/maps.h>
 #include <attscope/measure.h>
 #include <attscope/models.h>

@@ -1,4 +1,5 @@
 /* attscope/picture.h - maps in colours, over their image, and pictures of them for a paper as PNG, SVG and PDF.
+ * attscope/map_files.h draws the maps of images with it.
  *
  *     att_map_style style = att_map_style_defaults();
  *     att_image drawn = {0};
@@ -55,6 +56,17 @@ typedef struct att_picture_tile {
  * no tile, sides beyond 65,535), those of att_file_replace(). */
 ATT_API ATT_MUST_CHECK att_status att_picture_write(att_context *context, const att_picture_tile *tiles, int count,
                                                     const char *path);
+
+/* Names for the files that are made of photographs, each of them once. */
+typedef struct att_picture_names att_picture_names;
+/* On success the caller owns *names and frees it with att_picture_names_destroy(). Errors: ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_picture_names_create(att_context *context, att_picture_names **names);
+ATT_API void att_picture_names_destroy(att_picture_names **names);
+/* Returns in *name the last part of the path `photograph`, without the ending of an image; "NAME-2" for the second
+ * photograph of this name, and so on. Upper and lower case count as equal, because such names would be one file on some
+ * file systems. *name lives as long as `names`. Errors: ERR_MEMORY. */
+ATT_API ATT_MUST_CHECK att_status att_picture_names_take(att_picture_names *names, const char *photograph,
+                                                         const char **name);
 
 #ifdef __cplusplus
 }

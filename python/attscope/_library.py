@@ -146,6 +146,9 @@ att_explorer_layer = _struct(
 )
 att_explorer_branch = _struct("att_explorer_branch", "text scope, content")
 att_relevance_map = _struct("att_relevance_map", "int height, width; double* values; int target; double logit")
+att_named_map = _struct("att_named_map", "text name; att_relevance_map map")
+FoundFn = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, POINTER(att_named_map), c_int)
+_types["FoundFn"] = FoundFn
 att_measurement = _struct(
     "att_measurement",
     """
@@ -162,6 +165,13 @@ att_progress = _struct(
 )
 ProgressFn = ctypes.CFUNCTYPE(c_bool, c_void_p, POINTER(att_progress))
 _types["ProgressFn"] = ProgressFn
+att_map_options = _struct(
+    "att_map_options",
+    """
+    text show, layers, heads, query, at; int target; text means, form, format, colours, scale; bool smooth;
+    double opacity; int zoom; FoundFn found; address found_user; ProgressFn progress; address progress_user
+    """,
+)
 att_evaluation = _struct(
     "att_evaluation",
     """
@@ -396,6 +406,12 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
         c_int,
         [c_void_p, POINTER(att_batch), POINTER(att_relevance_map), c_int, c_int, c_int, c_void_p, POINTER(c_double)],
     ),
+    "att_map_options_defaults": (att_map_options, []),
+    "att_map_files_open": (c_int, [c_void_p, POINTER(att_map_options), c_char_p, _object]),
+    "att_map_files_close": (None, [_object]),
+    "att_map_files_add": (c_int, [c_void_p, c_char_p, c_int32, c_void_p]),
+    "att_map_files_add_dataset": (c_int, [c_void_p, c_void_p]),
+    "att_map_files_finish": (c_int, [c_void_p]),
     # Public functions of lab/json.h, which libattscope contains.
     "att_json_writer_create": (c_int, [c_void_p, c_bool, _object]),
     "att_json_writer_destroy": (None, [_object]),

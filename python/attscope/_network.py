@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _ablation, _features, _figures, _inputs, _passes, _progress, _show
+from . import _ablation, _features, _figures, _inputs, _maps, _passes, _progress, _show
 from . import _library as lib
 from ._context import (
     Context,
@@ -586,14 +586,61 @@ class Network:
                 self._context.check(core.att_explorer_map(explorer, number, h, token, place.ctypes.data))
         return found if head is None else found[0]
 
+    def draw_maps(
+        self,
+        images: Images,
+        folder: Any,
+        *,
+        show: str | Sequence[str] = "attention",
+        layers: str | int | Sequence[int] | None = None,
+        heads: str | int | Sequence[int] | None = None,
+        query: str | tuple[int, int] | None = None,
+        at: tuple[float, float] | None = None,
+        target: int | None = None,
+        means: str = "none",
+        form: str = "overlay",
+        format: str | Sequence[str] = "png",  # noqa: A002
+        colours: str = "viridis",
+        scale: str | tuple[float, float] = "map",
+        smooth: bool = False,
+        opacity: float = 0.6,
+        zoom: int = 2,
+        progress: ProgressCallback | None = None,
+    ) -> dict[str, dict[str, np.ndarray]]:
+        """Draws maps of images into files, the same as `attscope maps` writes: pictures, and a .npz file of the values
+        of each image. Returns these values: the maps of each image by their names.
+
+        images: images as in `predict()`; paths may also be folders and archives of images.
+        folder: for the files; it is created if it is missing.
+        show: "attention" (the weights of a query), "mean" (their mean over all queries), and methods of `relevance()`.
+        layers, heads: of attention: "last", "all", "mean" (heads), or numbers from 0.
+        query: of attention: "class", "prefix:N", or row and column of the grid of patches. at: or the patch at these
+        parts of the image's width and height.
+        target: the class of relevance; None: the most probable one of each image.
+        means: "all" or "class": one mean over all images, or over those of each class, instead of single images.
+        form: "overlay", over the image; "map", alone; or "grid", layers x heads in one picture.
+        format: "png", "svg" and "pdf".
+        colours: "viridis", "magma", "inferno", "plasma", "grey", or "diverging" with 0 in the middle.
+        scale: of the colours: "map", each map's own; "shared", of all maps of an item of `show` and image; or the
+        lowest and the highest value.
+        smooth, opacity, zoom: interpolation between cells, opacity over the image, pixels for a side of an input's
+        pixel.
+        """
+        return _maps.draw(
+            self, images, folder, progress, show=show, layers=layers, heads=heads, query=query, at=at, target=target,
+            means=means, form=form, format=format, colours=colours, scale=scale, smooth=smooth, opacity=opacity,
+            zoom=zoom,
+        )  # fmt: skip
+
     def relevance(
         self, image: Image | Mapping[str, Any], method: str = "chefer", target: int | None = None
     ) -> Relevance:
         """Which parts of an image make the network give it a class.
 
         image: one image, or one sample as in `run()`.
-        method: "chefer", "attention_gradient", "grad_cam", "integrated_gradients", "occlusion", "rollout", "random" or
-        "centre", with options as "integrated_gradients:steps=64"; the header attscope/relevance.h has the formulas.
+        method: "chefer", "attention_gradient", "grad_cam", "integrated_gradients", "occlusion", "rollout", "flow",
+        "random" or "centre", with options as "integrated_gradients:steps=64"; the header attscope/relevance.h has the
+        formulas.
         target: the class; None: the most probable one.
         """
         found = lib.att_relevance_map()

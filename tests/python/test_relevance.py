@@ -14,7 +14,7 @@ import numpy as np
 from common import CLASSES, TINY, Case, environment, main, pictures, write_data, write_png
 
 METHODS = ["chefer", "attention_gradient:layer=0", "grad_cam", "integrated_gradients:steps=4", "occlusion:cell=4",
-           "rollout", "random:cells=3", "centre"]  # fmt: skip
+           "rollout", "flow", "random:cells=3", "centre"]  # fmt: skip
 FILE_NAMES = [re.sub("[:,=]", "_", method) for method in METHODS]
 COMMAND = os.environ.get("ATTSCOPE")
 CHECKPOINT = "runs/short/last.safetensors"
@@ -130,6 +130,62 @@ class Relevance(Case):
                 self.assertAlmostEqual(one[curve]["area"] - one[curve]["low"], half, 12)
 
     @unittest.skipUnless(COMMAND, "the command is not built")
+    def test_pointing_game(self):
+        """By definition: pictures of 72 x 72 pixels are resized to 17 x 17, of which the input is the upper left part."""
+        os.makedirs("boxes/images")
+        boxes, names = np.random.default_rng(3).integers(0, 60, (12, 2)), ["bee", "dog", "zebra", "cow"]
+        images = [{"id": i, "file_name": f"{i}.png", "width": 72, "height": 72} for i in range(6)]
+        for i, picture in enumerate(pictures(6, size=72, seed=9)):
+            write_png(f"boxes/images/{i}.png", picture)
+        objects = [{"id": i + 1, "image_id": i // 2, "category_id": i % 4, "bbox": [*map(int, corner), 3, 3], "area": 9,
+                    "iscrowd": 0} for i, corner in enumerate(boxes)]  # fmt: skip
+        with open("boxes/annotations.json", "w") as file:
+            json.dump({"images": images, "annotations": objects,
+                       "categories": [{"id": i, "name": name} for i, name in enumerate(names)]}, file)  # fmt: skip
+        methods = ["chefer", "grad_cam", "centre"]
+        told = json.loads(command("explain", CHECKPOINT, "boxes", "--pointing", "--steps=0", "--json=-",
+                                  f"--with={','.join(methods)}"))  # fmt: skip
+        self.check_pointing(told, methods, objects, {0: [1], 1: [3], 3: [2]})
+        with open("classes.txt", "w") as file:
+            file.write("# dogs and cows are one\ndog: 3, 2\nzebra: 0-1\n")
+        told = json.loads(command("explain", CHECKPOINT, "boxes", "--pointing", "--steps=1", "--json=-",
+                                  "--categories=classes.txt", f"--with={','.join(methods)}"))  # fmt: skip
+        self.check_pointing(told, methods, objects, {1: [3, 2], 2: [0, 1]})
+        self.assertIn("area", told["methods"][0]["deletion"])
+        for text, part in {"bees: 1\n": 'no category "bees"; did you mean "bee"?', "bee 1\n": "expected NAME: NUMBERS",
+                           "bee: 1-9\n": "classes from 0 to 3", "bee:\n": "classes from 0 to 3"}.items():  # fmt: skip
+            with open("classes.txt", "w") as file:
+                file.write(text)
+            self.assertIn(part, command("explain", CHECKPOINT, "boxes", "--pointing", "--categories=classes.txt",
+                                        fails=True))  # fmt: skip
+        self.assertIn("requires --pointing", command("explain", CHECKPOINT, "data", "--categories=x", fails=True))
+        self.assertIn("without --pointing", command("explain", CHECKPOINT, "data", "--steps=0", fails=True))
+
+    def check_pointing(self, told, methods, objects, classes):
+        asked = sorted({(o["image_id"], o["category_id"]) for o in objects if o["category_id"] in classes})
+        self.assertEqual(told["questions"], len(asked))
+        self.assertEqual({one["category"]: one["classes"] for one in told["categories"]},
+                         {["bee", "dog", "zebra", "cow"][c]: list_ for c, list_ in classes.items()})  # fmt: skip
+        answers = []
+        for method, found in zip(methods, told["methods"]):
+            hits = {}
+            for image, category in asked:
+                file = f"boxes/images/{image}.png"
+                logits = self.network.predict(file).logits[0]
+                values = self.network.relevance(file, method, max(classes[category], key=lambda c: logits[c])).values
+                row, column = np.unravel_index(values.argmax(), values.shape)
+                x, y = ((at + 0.5) * 16 / side * 72 / 17 for at, side in zip((column, row), values.shape[::-1]))
+                near = [all(o["bbox"][i] - 15 <= at <= o["bbox"][i] + 3 + 15 for i, at in ((0, x), (1, y)))
+                        for o in objects if (o["image_id"], o["category_id"]) == (image, category)]  # fmt: skip
+                hits.setdefault(category, []).append(any(near))
+            every = [hit for of in hits.values() for hit in of]
+            answers += every
+            self.assertEqual(found["pointing"]["questions"], len(every))
+            self.assertAlmostEqual(found["pointing"]["share"], np.mean(every), 12)
+            self.assertAlmostEqual(found["pointing"]["category_mean"], np.mean([np.mean(of) for of in hits.values()]), 12)
+        self.assertTrue(0 < np.mean(answers) < 1, "there are no hits, or no misses")
+
+    @unittest.skipUnless(COMMAND, "the command is not built")
     def test_pictures(self):
         command("maps", CHECKPOINT, "cow.png", "-o", "grid", "--form=grid", "--format=png,svg,pdf",
                 "--scale=0,1", "--zoom=1", "--colours=grey", "--opacity=1")  # fmt: skip
@@ -185,18 +241,65 @@ class Relevance(Case):
             np.testing.assert_allclose(written["attention.blocks.1.attn"], expected, 1e-12)
 
     @unittest.skipUnless(COMMAND, "the command is not built")
+    def test_python_draws_the_same_files(self):
+        write_data("drawn", train=4, validation=4)
+        for number, (flags, how) in enumerate([
+            (["--show=attention,grad_cam", "--form=grid", "--format=png,svg,pdf", "--scale=shared", "--at=0.5,0.9"],
+             {"show": ["attention", "grad_cam"], "form": "grid", "format": ["png", "svg", "pdf"], "scale": "shared",
+              "at": (0.5, 0.9)}),
+            (["--show=attention,occlusion:cell=4", "--layers=0,1", "--heads=1", "--query=2,3", "--class=1", "--smooth",
+              "--colours=diverging", "--scale=-1,1", "--opacity=0.3", "--zoom=3"],
+             {"show": "attention,occlusion:cell=4", "layers": [0, 1], "heads": 1, "query": (2, 3), "target": 1,
+              "smooth": True, "colours": "diverging", "scale": (-1, 1), "opacity": 0.3, "zoom": 3}),
+            (["--show=mean,flow", "--mean-maps=all", "--form=map"], {"show": "mean,flow", "means": "all", "form": "map"}),
+        ]):  # fmt: skip
+            command("maps", CHECKPOINT, "drawn/validation", "-o", f"of_command{number}", *flags)
+            found = self.network.draw_maps("drawn/validation", f"of_python{number}", **how)
+            names = sorted(os.listdir(f"of_command{number}"))
+            self.assertEqual(sorted(os.listdir(f"of_python{number}")), names)
+            for name in names:
+                with open(f"of_command{number}/{name}", "rb") as one, open(f"of_python{number}/{name}", "rb") as other:
+                    self.assertEqual(one.read(), other.read(), f"{name} of {flags}")
+            self.assertEqual({f"{name}.npz" for name in found}, {name for name in names if name.endswith(".npz")})
+            for name, maps in found.items():
+                written = np.load(f"of_command{number}/{name}.npz")
+                self.assertEqual({*maps} | {"class", "logit"}, {*written.files} | {"class", "logit"})
+                for what, values in maps.items():
+                    np.testing.assert_array_equal(written[what], values)
+
+    def test_images_in_memory_are_drawn(self):
+        found = self.network.draw_maps([self.picture, self.picture, "cow.png"], "memory", show="centre", zoom=1)
+        self.assertEqual(sorted(found), ["cow", "image", "image-2"])
+        with open("memory/image.centre.png", "rb") as one, open("memory/cow.centre.png", "rb") as other:
+            self.assertEqual(one.read(), other.read())
+        seen = []
+        self.network.draw_maps("cow.png", "watched", show="centre", progress=lambda p: seen.append(p.stage))
+        self.assertEqual(seen, ["maps"])
+        draw = self.network.draw_maps
+        self.fails("expected mean, all, or numbers", draw, "cow.png", "no", heads=7)
+        self.fails("expected overlay, map or grid", draw, "cow.png", "no", form="x")
+        self.fails("expected 2 numbers", draw, "cow.png", "no", at=(1,))
+        self.fails("expected a number from 0 to 1", draw, "cow.png", "no", opacity="x")
+        self.fails("expected 0 to 1", draw, "cow.png", "no", opacity=2.0)
+        self.fails("no image is given", draw, [], "no")
+        self.fails("need images with classes", draw, self.picture, "no", means="class")
+        with self.assertRaises(attscope.Error) as caught:
+            draw("cow.png", "stopped", show="centre", progress=lambda _progress: False)
+        self.assertEqual(caught.exception.status, "ERR_STOPPED")
+
+    @unittest.skipUnless(COMMAND, "the command is not built")
     def test_refusals(self):
         for part, arguments in {
             "needs --output": [],
             "--output .: the folder holds the photograph cow.png": ["-o", "."],
-            "--form x: expected overlay": ["-o", "no", "--form=x"],
-            "--format tiff: expected": ["-o", "no", "--format=tiff"],
-            "--colours jet: expected": ["-o", "no", "--colours=jet"],
-            "--scale 1,0: expected": ["-o", "no", "--scale=1,0"],
-            "--at 2,0: expected": ["-o", "no", "--at=2,0"],
-            "--query 9,9: blocks.1.attn has 1 tokens": ["-o", "no", "--query=9,9"],
-            "--heads 2: blocks.1.attn has 2 heads": ["-o", "no", "--heads=2"],
-            "--layers 5: the network has 2": ["-o", "no", "--layers=5"],
+            'form "x": expected overlay': ["-o", "no", "--form=x"],
+            'format "tiff": expected': ["-o", "no", "--format=tiff"],
+            'colours "jet": expected': ["-o", "no", "--colours=jet"],
+            'scale "1,0": expected': ["-o", "no", "--scale=1,0"],
+            'at "2,0": expected': ["-o", "no", "--at=2,0"],
+            'query "9,9": blocks.1.attn has 1 tokens': ["-o", "no", "--query=9,9"],
+            'heads "2": blocks.1.attn has 2 heads': ["-o", "no", "--heads=2"],
+            'layers "5": the network has 2': ["-o", "no", "--layers=5"],
             '"attention" and "mean" are maps, too': ["-o", "no", "--show=nothing"],
         }.items():
             self.assertIn(part, command("maps", CHECKPOINT, "cow.png", *arguments, fails=True))
