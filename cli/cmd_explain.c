@@ -1,4 +1,5 @@
-/* attscope explain: which method of relevance is faithful to a checkpoint, on the images of a data set. */
+/* attscope explain: which method of relevance is faithful to a checkpoint, on the images of a data set, and which
+ * points to objects. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include <attscope/lab/sweep.h>
 
 #include "cells.h"
+#include "explain_pointing.h"
 #include "flags.h"
 #include "image_input.h"
 #include "network.h"
@@ -13,8 +15,9 @@
 #include "stop.h"
 
 typedef struct settings {
-    const char *with, *split;
+    const char *with, *split, *categories;
     int steps, samples;
+    bool pointing;
     bool use_ema;
     att_recipe_network network;
     att_recipe_preprocess preprocess;
@@ -26,8 +29,15 @@ static const att_flag options[] = {
     {"with", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help = "methods, separated by commas, with options as occlusion:cell=8; without it, all that apply",
      ATT_FLAG_AT(settings, with)},
-    {"steps", .kind = ATT_FLAG_INT, .value = "N", .start = "28", .help = "steps of a curve",
-     ATT_FLAG_AT(settings, steps), .low = 1, .high = ATT_CURVE_MOST_STEPS},
+    {"steps", .kind = ATT_FLAG_INT, .value = "N", .start = "28", .help = "steps of a curve; 0: no curves",
+     ATT_FLAG_AT(settings, steps), .low = 0, .high = ATT_CURVE_MOST_STEPS},
+    {"pointing", .kind = ATT_FLAG_SWITCH,
+     .help = "also the pointing game; DATA then has photographs with boxes, as for a detector",
+     ATT_FLAG_AT(settings, pointing)},
+    {"categories", .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "pointing game: the classes of the network that belong to a category of boxes, in lines such as "
+             "\"dog: 151-268\"; without it, categories with the name of a class take part",
+     ATT_FLAG_AT(settings, categories)},
     {"samples", .kind = ATT_FLAG_INT, .value = "N", .start = "0",
      .help = "images, spread evenly over the data set; 0: all", ATT_FLAG_AT(settings, samples), .high = 1e9},
     {"split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "split of the data set", ATT_FLAG_AT(settings, split)},
@@ -51,7 +61,9 @@ typedef struct method {
     bool named;       /* by the user: it must apply */
     bool left_out;    /* it does not apply */
     double *areas[2]; /* by att_curve: of the images */
+    double *hits;     /* of the questions of the pointing game: 0 or 1; NaN: it does not count */
     double seconds;   /* of the maps */
+    int maps;
 } method;
 
 typedef struct job {
@@ -59,6 +71,7 @@ typedef struct job {
     const settings *settings;
     cli_image_input input;
     att_dataset *dataset;
+    cli_pointing pointing;
     cli_progress progress;
     method methods[MOST_METHODS];
     int method_count, images;
@@ -101,6 +114,10 @@ static int make_room(job *j, int64_t images)
         for (int c = ATT_DELETION; c <= ATT_INSERTION; c++)
             if (!(j->methods[i].areas[c] = calloc((size_t)images + 1, sizeof *j->methods[i].areas[c])))
                 return cli_failure("out of memory for the areas of %lld images", (long long)images);
+    const size_t questions = j->settings->pointing ? (size_t)cli_pointing_most(&j->pointing) : 0;
+    for (int i = 0; i < j->method_count; i++)
+        if (!(j->methods[i].hits = calloc(questions + 1, sizeof *j->methods[i].hits)))
+            return cli_failure("out of memory for the hits of %zu questions", questions);
     return CLI_OK;
 }
 
@@ -109,6 +126,17 @@ static void free_room(job *j)
     for (int i = 0; i < j->method_count; i++)
         for (int c = ATT_DELETION; c <= ATT_INSERTION; c++)
             free(j->methods[i].areas[c]);
+    for (int i = 0; i < j->method_count; i++)
+        free(j->methods[i].hits);
+}
+
+static att_status find_map(job *j, method *m, int target, att_relevance_map *map)
+{
+    const double start = cli_now();
+    const att_status status = att_relevance_run(j->input.relevance, &j->input.batch, m->text, target, map);
+    m->seconds += cli_now() - start;
+    m->maps++;
+    return status;
 }
 
 /* The class is the most probable one. */
@@ -116,20 +144,40 @@ static att_status judge(job *j, method *m)
 {
     double probabilities[ATT_CURVE_MOST_STEPS + 1];
     att_relevance_map map;
-    const double start = cli_now();
-    att_status status = att_relevance_run(j->input.relevance, &j->input.batch, m->text, -1, &map);
-    m->seconds += cli_now() - start;
+    att_status status = find_map(j, m, -1, &map);
     for (int c = ATT_DELETION; c <= ATT_INSERTION && status == ATT_OK; c++)
         status = att_relevance_curve(j->input.relevance, &j->input.batch, &map, map.target, (att_curve)c,
                                      j->settings->steps, probabilities, &m->areas[c][j->images]);
     return status;
 }
 
-static int judge_image(job *j)
+/* A question of the pointing game. */
+typedef struct question {
+    att_geometry place;
+    const att_true_box *boxes;
+    int box_count, label, target;
+} question;
+
+static att_status point(job *j, method *m, const question *asked)
+{
+    att_relevance_map map;
+    const att_status status = find_map(j, m, asked->target, &map);
+    if (status != ATT_OK)
+        return status;
+    const att_pointing found =
+        att_relevance_point(&map, &asked->place, asked->boxes, asked->box_count, asked->label, ATT_POINTING_MARGIN);
+    m->hits[j->pointing.questions] = found == ATT_POINTING_NEITHER ? NAN : found == ATT_POINTING_HIT;
+    return ATT_OK;
+}
+
+/* asked: NULL: the curves */
+static int judge_with(job *j, const question *asked)
 {
     for (int i = 0; i < j->method_count; i++) {
         method *m = &j->methods[i];
-        const att_status status = m->left_out ? ATT_OK : judge(j, m);
+        att_status status = ATT_OK;
+        if (!m->left_out)
+            status = asked ? point(j, m, asked) : judge(j, m);
         if (status == ATT_ERR_UNSUPPORTED && !m->named) {
             m->left_out = true;
             cli_note(j->cli, "%s is left out: %s", m->text, att_context_message(j->cli->context));
@@ -140,20 +188,46 @@ static int judge_image(job *j)
     return CLI_OK;
 }
 
+/* Asks about each category of the photograph. */
+static int ask_all(job *j, int64_t index, const att_image *image)
+{
+    cli_pointing *p = &j->pointing;
+    question asked = {0};
+    asked.boxes = att_dataset_boxes(j->dataset, index, &asked.box_count);
+    int code = cli_check(j->cli, att_transform_geometry(j->cli->context, &j->input.transform, image->width,
+                                                        image->height, &asked.place));
+    asked.label = -1;
+    while (code == CLI_OK && (asked.label = cli_pointing_next(p, index, asked.label)) >= 0) {
+        const cli_pointed *of = &p->categories[asked.label];
+        code = cli_check(
+            j->cli, att_relevance_choose(j->input.relevance, &j->input.batch, of->classes, of->count, &asked.target));
+        if (code == CLI_OK)
+            code = judge_with(j, &asked);
+        if (code == CLI_OK)
+            cli_pointing_ask(p, asked.label);
+    }
+    return code;
+}
+
 static int read_and_judge(job *j, int64_t index)
 {
     att_image image = {0};
     att_status status = att_dataset_read(j->dataset, j->cli->context, index, j->input.transform.channels, &image);
     if (status == ATT_OK)
         status = cli_image_input_set(&j->input, &image);
+    int code = cli_check(j->cli, status);
+    if (code == CLI_OK && j->settings->steps > 0)
+        code = judge_with(j, NULL);
+    if (code == CLI_OK && j->settings->pointing)
+        code = ask_all(j, index, &image);
     att_image_free(j->cli->context, &image);
-    return status == ATT_OK ? judge_image(j) : cli_check(j->cli, status);
+    return code;
 }
 
 static bool show_progress(job *j, int64_t images, double started)
 {
     const double seconds = cli_now() - started;
-    const att_progress progress = {.stage = "curves",
+    const att_progress progress = {.stage = j->settings->steps > 0 ? "curves" : "pointing game",
                                    .batch = j->images,
                                    .batches = images,
                                    .images_per_second = j->images / seconds,
@@ -181,35 +255,100 @@ static int judge_all(job *j)
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
+/* The pointing game of a method. */
+typedef struct pointed {
+    att_paired share;   /* of hits among the questions that count */
+    double by_category; /* the mean over categories of the share of each */
+} pointed;
+
+static pointed pointed_by(const job *j, const method *m)
+{
+    const cli_pointing *p = &j->pointing;
+    pointed found = {.by_category = NAN};
+    double *counted = calloc((size_t)p->questions + 1, sizeof *counted), sum = 0;
+    int count = 0, categories = 0;
+    for (int q = 0; counted && q < p->questions; q++)
+        if (!isnan(m->hits[q]))
+            counted[count++] = m->hits[q];
+    found.share = att_paired_difference(counted, NULL, count);
+    free(counted);
+    for (int c = 0; c < p->count; c++) {
+        double hits = 0;
+        int asked = 0;
+        for (int q = 0; q < p->questions; q++)
+            if (p->asked[q] == c && !isnan(m->hits[q]))
+                hits += m->hits[q], asked++;
+        if (asked > 0)
+            sum += hits / asked, categories++;
+    }
+    found.by_category = categories > 0 ? sum / categories : NAN;
+    return found;
+}
+
+enum { CELL = 16 };
+
+static void print_head(const job *j, int widest)
+{
+    const settings *s = j->settings;
+    if (s->steps > 0)
+        cli_print("%d image%s, %d steps: mean of the area ± half of its 95 %% interval\n", j->images,
+                  cli_plural(j->images), s->steps);
+    if (s->pointing)
+        cli_print(
+            "%d questions of the pointing game on %d image%s: per cent of hits ± half of their 95 %% interval, and "
+            "mean over categories\n",
+            j->pointing.questions, j->images, cli_plural(j->images));
+    cli_print("\n");
+    cli_left("method", widest);
+    if (s->steps > 0) {
+        cli_right("deletion", CELL);
+        cli_right("insertion", CELL);
+    }
+    if (s->pointing) {
+        cli_right("pointing, %", CELL);
+        cli_right("by category, %", CELL);
+    }
+    cli_right("ms per map", CELL);
+    cli_print("\n");
+}
+
+static void print_method(const job *j, const method *m, int widest)
+{
+    char text[64];
+    cli_left(m->text, widest);
+    for (int c = ATT_DELETION; c <= ATT_INSERTION && j->settings->steps > 0; c++) {
+        const att_paired area = att_paired_difference(m->areas[c], NULL, j->images);
+        cli_format_spread(area.mean, area.high - area.mean, text, sizeof text);
+        cli_right(text, CELL);
+    }
+    if (j->settings->pointing) {
+        const pointed found = pointed_by(j, m);
+        cli_format_spread(100 * found.share.mean, 100 * (found.share.high - found.share.mean), text, sizeof text);
+        cli_right(text, CELL);
+        snprintf(text, sizeof text, "%.1f", 100 * found.by_category);
+        cli_right(text, CELL);
+    }
+    snprintf(text, sizeof text, "%.1f", 1000 * m->seconds / m->maps);
+    cli_right(text, CELL);
+    cli_print("\n");
+}
+
 static void print_results(const job *j)
 {
-    enum { AREA = 16 };
-    char text[64];
     int widest = 0;
     for (int i = 0; i < j->method_count; i++)
         widest = cli_wider(widest, j->methods[i].text);
-    cli_print("%d image%s, %d steps: mean of the area ± half of its 95 %% interval\n\n", j->images,
-              cli_plural(j->images), j->settings->steps);
-    cli_left("method", widest);
-    cli_right("deletion", AREA);
-    cli_right("insertion", AREA);
-    cli_right("ms per map", AREA);
-    cli_print("\n");
-    for (int i = 0; i < j->method_count; i++) {
-        const method *m = &j->methods[i];
-        if (m->left_out)
-            continue;
-        cli_left(m->text, widest);
-        for (int c = ATT_DELETION; c <= ATT_INSERTION; c++) {
-            const att_paired area = att_paired_difference(m->areas[c], NULL, j->images);
-            cli_format_spread(area.mean, area.high - area.mean, text, sizeof text);
-            cli_right(text, AREA);
-        }
-        snprintf(text, sizeof text, "%.1f", 1000 * m->seconds / j->images);
-        cli_right(text, AREA);
-        cli_print("\n");
-    }
-    cli_print("\nA faithful map has a small area of deletion and a large one of insertion.\n");
+    print_head(j, widest);
+    for (int i = 0; i < j->method_count; i++)
+        if (!j->methods[i].left_out)
+            print_method(j, &j->methods[i], widest);
+    if (j->settings->steps > 0)
+        cli_print("\nA faithful map has a small area of deletion and a large one of insertion.\n");
+    if (j->settings->pointing)
+        cli_print(
+            "\nA hit: the largest value of the map of a class lies in a box of an object of this class, or at most "
+            "%d pixels beside it.\n",
+            (int)ATT_POINTING_MARGIN);
 }
 
 static void write_curve(att_json_writer *writer, const char *name, const double *areas, int images)
@@ -222,12 +361,48 @@ static void write_curve(att_json_writer *writer, const char *name, const double 
     att_json_end_object(writer);
 }
 
+static void write_pointed(att_json_writer *writer, const job *j, const method *m)
+{
+    const pointed found = pointed_by(j, m);
+    att_json_put_object(writer, "pointing");
+    att_json_put_integer(writer, "questions", found.share.count);
+    att_json_put_number(writer, "share", found.share.mean);
+    att_json_put_number(writer, "low", found.share.low);
+    att_json_put_number(writer, "high", found.share.high);
+    att_json_put_number(writer, "category_mean", found.by_category);
+    att_json_end_object(writer);
+}
+
+/* The categories that were asked about, with the classes of the network that count as theirs. */
+static void write_categories(att_json_writer *writer, const job *j)
+{
+    const cli_pointing *p = &j->pointing;
+    att_json_put_integer(writer, "questions", p->questions);
+    att_json_put_integer(writer, "margin", ATT_POINTING_MARGIN);
+    att_json_put_array(writer, "categories");
+    for (int c = 0; c < p->count; c++) {
+        if (p->categories[c].questions == 0)
+            continue;
+        att_json_begin_object(writer);
+        att_json_put_string(writer, "category", att_dataset_class_name(p->dataset, c));
+        att_json_put_integer(writer, "questions", p->categories[c].questions);
+        att_json_put_array(writer, "classes");
+        for (int k = 0; k < p->categories[c].count; k++)
+            att_json_integer(writer, p->categories[c].classes[k]);
+        att_json_end_array(writer);
+        att_json_end_object(writer);
+    }
+    att_json_end_array(writer);
+}
+
 /* As for cli_json_save(). */
 static void write_results(att_json_writer *writer, const void *from)
 {
     const job *j = from;
     att_json_put_integer(writer, "images", j->images);
     att_json_put_integer(writer, "steps", j->settings->steps);
+    if (j->settings->pointing)
+        write_categories(writer, j);
     att_json_put_array(writer, "methods");
     for (int i = 0; i < j->method_count; i++) {
         const method *m = &j->methods[i];
@@ -235,9 +410,13 @@ static void write_results(att_json_writer *writer, const void *from)
             continue;
         att_json_begin_object(writer);
         att_json_put_string(writer, "method", m->text);
-        write_curve(writer, "deletion", m->areas[ATT_DELETION], j->images);
-        write_curve(writer, "insertion", m->areas[ATT_INSERTION], j->images);
-        att_json_put_number(writer, "seconds_per_map", m->seconds / j->images);
+        if (j->settings->steps > 0) {
+            write_curve(writer, "deletion", m->areas[ATT_DELETION], j->images);
+            write_curve(writer, "insertion", m->areas[ATT_INSERTION], j->images);
+        }
+        if (j->settings->pointing)
+            write_pointed(writer, j, m);
+        att_json_put_number(writer, "seconds_per_map", m->seconds / m->maps);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -246,15 +425,33 @@ static void write_results(att_json_writer *writer, const void *from)
 static int open_data(job *j, const char *path)
 {
     att_dataset_options how = att_dataset_options_defaults();
-    how.unlabelled = true;
     how.split = j->settings->split;
-    return cli_check(j->cli, att_network_open_dataset(j->input.network, &path, 1, &how, &j->dataset));
+    if (!j->settings->pointing) {
+        how.unlabelled = true;
+        return cli_check(j->cli, att_network_open_dataset(j->input.network, &path, 1, &how, &j->dataset));
+    }
+    how.annotations = ATT_ANNOTATION_BOXES;
+    const int code = cli_check(j->cli, att_dataset_open(j->cli->context, path, &how, &j->dataset));
+    return code == CLI_OK
+               ? cli_pointing_open(j->cli, j->input.network, j->dataset, j->settings->categories, &j->pointing)
+               : code;
+}
+
+static int check(const settings *s)
+{
+    if (s->categories && !s->pointing)
+        return cli_usage("--categories requires --pointing");
+    if (s->steps == 0 && !s->pointing)
+        return cli_usage("--steps 0 leaves nothing to measure without --pointing");
+    return cli_output_check(s->output.json);
 }
 
 static int show(job *j)
 {
     if (j->images == 0)
         return cli_failure("the data set has no images");
+    if (j->settings->pointing && j->pointing.questions == 0)
+        return cli_failure("no photograph has a box of a category that is a class of the network");
     if (cli_prints(j->settings->output.json))
         print_results(j);
     return cli_json_save(j->cli, j->settings->output.json, write_results, j);
@@ -269,7 +466,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (!j)
         return cli_failure("out of memory for the figures of methods");
     *j = (job){.cli = cli, .settings = s};
-    int code = cli_output_check(s->output.json);
+    int code = check(s);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->engine);
     j->progress = cli_progress_to(cli, 1, 1);
@@ -291,6 +488,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         const int shown = show(j); /* after a stop, the images so far */
         code = code == CLI_OK ? shown : code;
     }
+    cli_pointing_close(&j->pointing);
     att_dataset_close(&j->dataset);
     cli_image_input_close(&j->input);
     cli_unload(&loaded);
@@ -326,11 +524,16 @@ const cli_command cli_command_explain = {
     "them first to a blurred image. The area under the probability of the class is\n"
     "small for deletion and large for insertion if the map is faithful (Petsiuk, Das\n"
     "and Saenko, BMVC 2018). The methods random and centre are for comparison.\n"
-    "`attscope maps` draws the maps.",
+    "`attscope maps` draws the maps.\n\n"
+    "With --pointing, DATA is a folder of photographs with boxes (COCO's JSON, Pascal\n"
+    "VOC's XML or YOLO's text files), and for each class of the objects in a\n"
+    "photograph a map should have its largest value in a box of such an object (Zhang\n"
+    "et al., ECCV 2016).",
     .explain = explain_methods,
     .example =
         "  attscope explain deit_tiny_patch16_224.safetensors photographs\n"
-        "  attscope explain run photographs --with chefer,grad_cam,random --samples 50",
+        "  attscope explain run photographs --with chefer,grad_cam,random --samples 50\n"
+        "  attscope explain deit_tiny_patch16_224.safetensors coco --pointing --steps 0",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),
