@@ -11,9 +11,10 @@ set(ATT_PAGE_start serve.html fragment data theme parts export rows start)
 set(ATT_PAGE_live serve.html fragment data theme parts export chart training development live)
 set(ATT_PAGE_explore serve.html data theme parts export maps classes answers boxes engine relevance nearest explore)
 set(ATT_PAGE_ablate serve.html data theme parts export engine ablate)
+set(ATT_PAGE_means serve.html data theme parts export maps engine means)
 set(ATT_PAGE_network serve.html dagre data theme parts export engine tensors network)
 set(ATT_PAGE_lessons serve.html data theme parts export chart maps engine lessons)
-set(ATT_PAGE_NAMES report start live explore ablate network lessons)
+set(ATT_PAGE_NAMES report start live explore ablate means network lessons)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   # -DWEB=folder -DD3=file -DDAGRE=file -DOUT=file

@@ -1,8 +1,10 @@
 "use strict";
-/* The page "Ablate": what heads and residual branches do, by the network's answers without them. The engine computes all
-   numbers, a few images in each answer; the page draws them as a heat map, and the images that change most. */
+/* The page "Ablate": what heads, residual branches and tokens do, by the network's answers without them. The engine
+   computes all numbers, a few images in each answer; the page draws them as a heat map or a list, and shows the images
+   that change most. */
 
-const DEFAULTS = { model: "", parts: "heads", uniform: "0", images: "32", figure: "loss", part: "" };
+const DEFAULTS = { model: "", parts: "heads", heads: "", branches: "", tokens: "", uniform: "0", greedy: "0",
+  bound: "0", images: "32", figure: "loss", part: "" };
 function readHash() {
   const given = new URLSearchParams(location.hash.slice(1));
   return Object.fromEntries(Object.entries(DEFAULTS).map(([name, value]) => [name, given.get(name) ?? value]));
@@ -15,7 +17,10 @@ function writeHash(state) {
 const FIGURES = [["loss", "loss"], ["accuracy", "accuracy"], ["p_class", "p of the class"]];
 const TITLES = { loss: "Change of the loss, in nats", accuracy: "Change of the accuracy, in percentage points",
   p_class: "Change of the probability of the right class" };
-const PARTS = [["heads", "heads"], ["branches", "residual branches"]];
+const PARTS = [["heads", "heads"], ["branches", "residual branches"], ["tokens", "tokens"], ["lists", "groups"]];
+/* The lists of groups, with an example of each. */
+const LISTS = [["heads", "blocks.3:0,2;blocks.4:*"], ["branches", "blocks.*.add2"], ["tokens", "1-4;5,7"]];
+const ORDERS = [["0", "one by one"], ["1", "greedily"]];
 const CHANGES = [["0", "removed"], ["1", "uniform"]];
 const IMAGES = [["16", "16"], ["32", "32"], ["64", "64"], ["200", "200"], ["1000", "1,000"]];
 
@@ -29,39 +34,76 @@ function signed(value) {
 function intervalText({ mean, low, high }) {
   return isNumber(low) && isNumber(high) ? `${signed(mean)} [${signed(low)}, ${signed(high)}]` : signed(mean);
 }
-/* The place of a part in the heat map: heads by layer, branches by block. */
-function placeOfPart({ name, kind, head }) {
-  const cut = name.lastIndexOf(kind === "head" ? ":" : ".");
-  return { column: name.slice(0, cut), row: kind === "head" ? `head ${head}` : name.slice(cut + 1) };
+/* The lists of parts that the settings mean, as the server reads them. */
+function listsOf(state) {
+  const none = { heads: "", branches: "", tokens: "" };
+  return state.parts === "lists" ? { heads: state.heads, branches: state.branches, tokens: state.tokens }
+    : { ...none, [state.parts]: "all" };
 }
 
-/* --- the heat map ------------------------------------------------------------------------------------------------ */
+/* --- drawing ----------------------------------------------------------------------------------------------------- */
 
-function heatMap(parts, figure, chosen, choose) {
-  const places = parts.map(placeOfPart), columns = [...new Set(places.map(({ column }) => column))];
-  const rows = [...new Set(places.map(({ row }) => row))];
-  const largest = d3.max(parts, (part) => Math.abs(part[figure].mean)) || 1;
+/* Parts that are drawn as a heat map have a place in it: heads by layer, branches by block, tokens by their place in the
+   grid. null: the parts are shown as a list, such as groups, parts of several kinds, and the steps of a greedy
+   ablation. */
+function placesOf({ parts, layers, greedy }) {
+  const kind = parts[0]?.kind, { prefix, grid_w } = layers[0] ?? {};
+  if (greedy || parts.some((part) => part.kind !== kind || part.branch === undefined && part.head === undefined &&
+    part.token === undefined)) return null;
+  if (kind === "token" && !grid_w) return null;
+  return parts.map(({ name, head, token }) => {
+    const cut = name.lastIndexOf(kind === "head" ? ":" : "."), patch = token - prefix;
+    if (kind === "token") return patch < 0 ? { column: `${token + 1}`, row: "no patch" }
+      : { column: `${(patch % grid_w) + 1}`, row: `row ${Math.floor(patch / grid_w) + 1}` };
+    return { column: name.slice(0, cut), row: kind === "head" ? `head ${head}` : name.slice(cut + 1) };
+  });
+}
+
+const largestOf = (parts, figure) => d3.max(parts, (part) => Math.abs(part[figure].mean)) || 1;
+/* The button of a part, in the colour of its figure. */
+function cellOf(part, index, figure, largest, pressed, choose, text) {
+  const share = (WORSE[figure] * part[figure].mean) / largest;
+  const press = element("button", { type: "button", "data-part": index, "data-value": whole(part[figure].mean),
+    "aria-pressed": String(pressed), title: `${part.name}: ${intervalText(part[figure])}`,
+    "aria-label": `${part.name}: ${intervalText(part[figure])}`, onclick: () => choose(index) }, text);
+  press.style.background = colourOf(share);
+  press.style.color = Math.abs(share) > 0.65 ? "#ffffff" : "#1c1d20";
+  return press;
+}
+function heatMap(parts, places, figure, chosen, choose) {
+  const columns = [...new Set(places.map(({ column }) => column))];
+  const rows = [...new Set(places.map(({ row }) => row))], tokens = parts[0].kind === "token";
+  const largest = largestOf(parts, figure);
   const at = new Map(places.map(({ column, row }, i) => [`${column} ${row}`, i]));
   function cell(column, row) {
     const index = at.get(`${column} ${row}`);
     if (index === undefined) return element("td");
-    const part = parts[index], share = (WORSE[figure] * part[figure].mean) / largest;
-    const press = element("button", { type: "button", "data-part": index, "data-value": whole(part[figure].mean),
-      "aria-pressed": String(index === chosen), title: `${part.name}: ${intervalText(part[figure])}`,
-      "aria-label": `${part.name}: ${intervalText(part[figure])}`, onclick: () => choose(index) },
-    signed(part[figure].mean));
-    press.style.background = colourOf(share);
-    press.style.color = Math.abs(share) > 0.65 ? "#ffffff" : "#1c1d20";
-    return element("td", { "data-value": whole(part[figure].mean) }, press);
+    const { mean } = parts[index][figure];
+    return element("td", { "data-value": whole(mean) }, cellOf(parts[index], index, figure, largest, index === chosen,
+      choose, tokens ? "" : signed(mean)));
   }
-  return scrolling(element("table", { class: "heat" },
+  return scrolling(element("table", { class: tokens ? "heat tokens" : "heat" },
     element("thead", {}, element("tr", {}, element("th"),
       ...columns.map((column) => element("th", { scope: "col", title: column }, blockName(column))))),
     element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, row),
       ...columns.map((column) => cell(column, row)))))));
 }
+/* A row for each part: groups in the order of the lists, steps of a greedy ablation in their order. */
+function partList({ parts, greedy, unchanged }, figure, chosen, choose) {
+  const largest = largestOf(parts, figure);
+  const after = (part) => number(unchanged.accuracy + part.accuracy.mean, 4);
+  return scrolling(element("table", { class: "heat" },
+    element("thead", {}, element("tr", {}, ...[greedy ? "removed so far" : "without", "change", "95 % interval",
+      "accuracy, %"].map((text) => element("th", { scope: "col" }, text)))),
+    element("tbody", {}, ...parts.map((part, i) => element("tr", {},
+      element("th", { scope: "row", class: "part-name" }, greedy && i > 0 ? `+ ${part.name}` : part.name),
+      element("td", { "data-value": whole(part[figure].mean) },
+        cellOf(part, i, figure, largest, i === chosen, choose, signed(part[figure].mean))),
+      element("td", { class: "interval" }, isNumber(part[figure].low) ? `${signed(part[figure].low)} to ${signed(part[figure].high)}` : "–"),
+      element("td", {}, after(part)))))));
+}
 function scaleOf(parts, figure) {
-  const largest = d3.max(parts, (part) => Math.abs(part[figure].mean)) || 1;
+  const largest = largestOf(parts, figure);
   const ramp = element("div", { class: "ramp" });
   ramp.style.background = `linear-gradient(to right, ${d3.range(-1, 1.01, 0.125).map(colourOf).join(",")})`;
   return [ramp, element("div", { class: "ramp-ends" },
@@ -85,9 +127,13 @@ function tableOf(parts) {
       ...cells(part, "loss"), ...cells(part, "accuracy"), ...cells(part, "p_class"), countCell(part.lost),
       countCell(part.gained)]));
 }
-/* The change in words of the page Explore. */
-function wordOf({ kind, layer, head, branch }, uniform) {
-  return kind === "head" ? `h${layer}.${head}${uniform ? "u" : "r"}` : `b${branch}`;
+function correlationTable(correlations) {
+  const cells = ({ figure, kind, count: over, rho, low, high, p }) => [
+    element("td", { class: "text" }, figure), element("td", { "data-value": whole(rho) }, signed(rho)),
+    element("td", { "data-value": whole(low) }, signed(low)), element("td", { "data-value": whole(high) }, signed(high)),
+    element("td", { "data-value": whole(p) }, isNumber(p) ? number(p, 2) : "–"),
+    element("td", { class: "text" }, `${count(over)} ${kind === "branch" ? "branches" : `${kind}s`}`)];
+  return table(["change of the loss with", "rho", "low", "high", "p", "over"], correlations.map(cells), "correlations");
 }
 /* model, changes: for the page Explore. */
 function imageCard({ id, name, class: number_, label, unchanged, changed }, model, changes) {
@@ -101,6 +147,14 @@ function imageCard({ id, name, class: number_, label, unchanged, changed }, mode
       element("span", { class: "reading" }, name)));
 }
 
+/* How far the work is. */
+function stageOf({ done, greedy, seen, total, parts }) {
+  if (greedy) return done ? `${count(parts.length)} ${parts.length === 1 ? "step" : "steps"} over ${count(total)} images.`
+    : `Step ${parts.length + 1}: ${count(seen)} of ${count(total)} images.`;
+  return done || seen < total ? `${count(seen)} of ${count(total)} images.`
+    : `${count(total)} images. Measuring what the changes are correlated with …`;
+}
+
 /* --- the page ---------------------------------------------------------------------------------------------------- */
 
 function makePage(models) {
@@ -109,10 +163,15 @@ function makePage(models) {
   const tools = element("div", { class: "tools" }), progress = element("p", { class: "readout", "aria-live": "polite" });
   const map = element("div"), words = element("p", { class: "readout", "aria-live": "polite" });
   const images = element("ul", { class: "changed" }), rows = element("details"), meaning = element("dl", { class: "method" });
-  const result = element("div", { class: "panel", hidden: true }, element("h3", {}), map, words, images, rows);
+  const correlations = element("div", { hidden: true });
+  const result = element("div", { class: "panel", hidden: true }, element("h3", {}), map, words, images, correlations,
+    rows);
   let found = null, round = 0;
 
-  const query = () => ({ model: state.model, parts: state.parts, uniform: state.uniform, images: state.images });
+  const changesHeads = () => state.parts === "heads" || (state.parts === "lists" &&
+    (state.heads || !(state.branches || state.tokens)));
+  const query = () => ({ model: state.model, ...listsOf(state), uniform: changesHeads() ? state.uniform : "0",
+    greedy: state.greedy, bound: state.bound, images: state.images });
   const chosen = () => (state.part === "" || !found?.parts[Number(state.part)] ? -1 : Number(state.part));
 
   /* Does the work; if it is refused, shows why. */
@@ -126,23 +185,31 @@ function makePage(models) {
     }
   }
   function showMap() {
-    const { figure } = state;
+    const { figure } = state, { parts } = found, places = placesOf(found);
     result.firstChild.textContent = TITLES[figure];
-    map.replaceChildren(heatMap(found.parts, figure, chosen(), choosePart), ...scaleOf(found.parts, figure));
-    words.replaceChildren(...(chosen() < 0 ? ["Click a cell to see the images that change most without the part."]
-      : describe(found.parts[chosen()])));
+    map.replaceChildren(...(parts.length ? [places ? heatMap(parts, places, figure, chosen(), choosePart)
+      : partList(found, figure, chosen(), choosePart), ...scaleOf(parts, figure)] : []));
+    words.replaceChildren(...(!parts.length ? [found.done ? "Without any of the parts, accuracy is below the bound."
+      : "The first step is not found yet."]
+      : chosen() < 0 ? ["Click a cell to see the images that change most without the part."]
+        : describe(parts[chosen()])));
     result.hidden = false;
   }
   function showProgress() {
     const { unchanged, total } = found, classes = found.unlabelled
       ? " Images without classes count by what the unchanged network predicts." : "";
-    progress.textContent = `${count(found.images)} of ${count(total)} images. Unchanged: accuracy ` +
+    progress.textContent = `${stageOf(found)} Unchanged: accuracy ` +
       `${number(unchanged.accuracy, 4)} %, loss ${number(unchanged.loss, 4)}, p of the class ` +
       `${number(unchanged.p_class, 4)}.${classes}`;
-    Object.assign(result.dataset, { images: found.images, total });
+    Object.assign(result.dataset, { images: found.images, total, done: found.done, steps: found.parts.length });
   }
   function showTable() {
-    rows.replaceChildren(element("summary", {}, "All parts as a table"), scrolling(tableOf(found.parts)));
+    rows.hidden = !found.parts.length;
+    if (found.parts.length)
+      rows.replaceChildren(element("summary", {}, "All parts as a table"), scrolling(tableOf(found.parts)));
+    correlations.hidden = !found.correlations.length;
+    if (found.correlations.length)
+      correlations.replaceChildren(element("h3", {}, "Rank correlations"), scrolling(correlationTable(found.correlations)));
   }
   function showMeaning() {
     const shown = found.methods.filter(({ name }) => name !== "rho" || found.correlations.length);
@@ -157,7 +224,7 @@ function makePage(models) {
     }
     const answer = await askJson("changed", { ...query(), part });
     images.replaceChildren(...answer.images.map((image) =>
-      imageCard(image, state.model, wordOf(found.parts[part], state.uniform === "1"))));
+      imageCard(image, state.model, answer.changes)));
     images.dataset.part = part;
   }));
   function choosePart(part) {
@@ -172,8 +239,9 @@ function makePage(models) {
     const own = ++round;
     problem.hidden = true;
     found = null;
-    result.hidden = true;
+    result.hidden = correlations.hidden = rows.hidden = true;
     images.replaceChildren();
+    delete result.dataset.done;
     progress.textContent = "Running the network …";
     await guarded(async () => {
       do {
@@ -182,7 +250,7 @@ function makePage(models) {
         found = answer;
         showProgress();
         showMap();
-      } while (found.images < found.total);
+      } while (!found.done);
       showTable();
       showMeaning();
       showImages();
@@ -196,12 +264,25 @@ function makePage(models) {
     if (again) run();
     else if (found) showMap();
   }
+  const field = (label, attributes, set) => element("label", { class: "slider" }, label, element("input",
+    { "aria-label": label, ...attributes, onchange: (event) => set(event.target.value.trim()) }));
+  function listField(name, example) {
+    return field(capital(name), { type: "text", value: state[name], placeholder: example, size: 24, spellcheck: "false" },
+      (value) => change({ [name]: value, part: "" }));
+  }
+  function boundField() {
+    return field("Down to an accuracy of, %", { type: "number", min: 0, max: 100, step: "any", value: state.bound },
+      (value) => change({ bound: value || "0", part: "" }));
+  }
   function showTools() {
     tools.replaceChildren(
       dropdown("Checkpoint", models.map(({ id, name }) => [id, name]), state.model,
         (model) => change({ model, part: "" })),
       choice("Without", PARTS, state.parts, (parts) => change({ parts, part: "" })),
-      ...(state.parts === "heads" ? [choice("Heads are", CHANGES, state.uniform, (uniform) => change({ uniform }))] : []),
+      ...(state.parts === "lists" ? LISTS.map(([name, example]) => listField(name, example)) : []),
+      ...(changesHeads() ? [choice("Heads are", CHANGES, state.uniform, (uniform) => change({ uniform }))] : []),
+      choice("Order", ORDERS, state.greedy, (greedy) => change({ greedy, part: "" })),
+      ...(state.greedy === "1" ? [boundField()] : []),
       dropdown("Images", IMAGES.some(([value]) => value === state.images) ? IMAGES
         : [[state.images, count(Number(state.images))], ...IMAGES], state.images, (value) => change({ images: value })),
       choice("Show", FIGURES, state.figure, (figure) => change({ figure }, false)));
@@ -222,8 +303,8 @@ function makePage(models) {
 }
 
 (async () => {
-  const about = "Each head or residual branch is left out on its own: how do the network's answers to the images " +
-    "change? Orange: the network needs the part. Purple: it is better without it.";
+  const about = "Heads, residual branches or tokens are left out: how do the network's answers to the images change? " +
+    "Orange: the network needs the part. Purple: it is better without it.";
   const part = element("section", { id: "ablate", "aria-labelledby": "title" });
   showTitle("ablate", "Ablate", about);
   document.getElementById("sections").replaceChildren(part);

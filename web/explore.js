@@ -27,21 +27,6 @@ function writeHash({ shared, sides }) {
 const WAYS = [["row", "this query"], ["mean", "mean over queries"], ["rollout", "rollout"]];
 const WEIGHT_WORDS = { row: "of this query's attention", mean: "of the queries' attention", rollout: "of the rollout" };
 const TERMS = [["both", "all"], ["content", "content"], ["positions", "positions"]];
-const opposite = d3.range(256).map((i) => d3.rgb(d3.interpolatePuOr(1 - i / 255)));
-
-/* Draws differences: one colour for more, one for less, the same scale for both. */
-function drawDifference(canvas, { grid_h, grid_w }, values) {
-  const largest = d3.max(values, Math.abs) || 1;
-  canvas.width = grid_w;
-  canvas.height = grid_h;
-  const data = new ImageData(grid_w, grid_h);
-  for (let p = 0; p < grid_h * grid_w; p++) {
-    if (Number.isNaN(values[p])) continue;
-    const colour = opposite[Math.round(127.5 + 127.5 * (values[p] / largest))];
-    data.data.set([colour.r, colour.g, colour.b, 255], 4 * p);
-  }
-  canvas.getContext("2d").putImageData(data, 0, 0);
-}
 
 /* Draws the borders of the windows among which the layer's grid is divided. */
 function drawWindows(canvas, node) {
@@ -59,10 +44,6 @@ function drawWindows(canvas, node) {
     context.lineTo((x / node.grid_w) * canvas.width, canvas.height);
   }
   context.stroke();
-}
-
-function rampOf(colours) {
-  return `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => colours[i].toString()).join(",")})`;
 }
 
 /* --- one checkpoint ---------------------------------------------------------------------------------------------- */

@@ -98,6 +98,26 @@ function drawWeights(canvas, { grid_h, grid_w }, row, strength) {
   canvas.getContext("2d").putImageData(data, 0, 0);
 }
 
+const opposite = d3.range(256).map((i) => d3.rgb(d3.interpolatePuOr(1 - i / 255)));
+
+/* Draws differences: one colour for more, one for less, the same scale for both. */
+function drawDifference(canvas, { grid_h, grid_w }, values) {
+  const largest = d3.max(values, Math.abs) || 1;
+  canvas.width = grid_w;
+  canvas.height = grid_h;
+  const data = new ImageData(grid_w, grid_h);
+  for (let p = 0; p < grid_h * grid_w; p++) {
+    if (Number.isNaN(values[p])) continue;
+    const colour = opposite[Math.round(127.5 + 127.5 * (values[p] / largest))];
+    data.data.set([colour.r, colour.g, colour.b, 255], 4 * p);
+  }
+  canvas.getContext("2d").putImageData(data, 0, 0);
+}
+
+function rampOf(colours) {
+  return `linear-gradient(to right, ${d3.range(0, 256, 17).map((i) => colours[i].toString()).join(",")})`;
+}
+
 function drawView(canvas, atlas, state, row, query) {
   const { image } = atlas.maps, node = atlas.nodes[state.layer], { grid_h, grid_w, prefix } = node;
   const longer = Math.max(image.w, image.h), scale = Math.max(1, Math.floor(672 / longer));

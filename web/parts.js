@@ -210,7 +210,7 @@ function section(id, title, about, extra) {
 function showPages(current, ...more) {
   const kept = () => new URLSearchParams([...new URLSearchParams(location.hash.slice(1))]
     .filter(([name]) => name === "model" || name === "image"));
-  const links = ["explore", "ablate", "network", "lessons"].map((page) => {
+  const links = ["explore", "ablate", "means", "network", "lessons"].map((page) => {
     const link = element("a", { href: `/${page}#${kept()}`, "aria-current": page === current ? "page" : null },
       capital(page));
     for (const event of ["pointerenter", "focus"])

@@ -24,7 +24,7 @@ function link(page, run, text) {
 }
 /* Links to the pages about a checkpoint. */
 function modelLinks(name) {
-  return ["explore", "ablate", "network", "lessons"].flatMap((page, i) => [i ? " · " : "",
+  return ["explore", "ablate", "means", "network", "lessons"].flatMap((page, i) => [i ? " · " : "",
     element("a", { href: `/${page}#${new URLSearchParams({ model: name })}` }, page)]);
 }
 function linksOf(run) {

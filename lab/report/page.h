@@ -17,7 +17,7 @@ typedef struct att_page {
 /* The report, and the pages of `attscope serve`: the list of runs, the charts of a running training, the attention of a
  * checkpoint on images, the effect of its parts, the operations of a network, and lessons on papers. */
 extern const att_page att_page_report, att_page_start, att_page_live, att_page_explore, att_page_network,
-    att_page_lessons, att_page_ablate;
+    att_page_lessons, att_page_ablate, att_page_means;
 /* D3, which all pages contain. */
 extern const unsigned char att_page_middle[];
 extern const size_t att_page_middle_size;

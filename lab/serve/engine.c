@@ -78,6 +78,7 @@ static void close_opened(att_engine *engine, att_opened *o)
     }
     att_engine_end_ablation(o);
     att_engine_end_comparison(engine->context, o);
+    att_engine_end_means(o);
     att_network_close(&o->network);
     att_free(engine->context, o->path);
     att_free(engine->context, o);

@@ -27,6 +27,7 @@ enum {
     ATT_ENGINE_NAME = 1024,
     ATT_ENGINE_NETWORK = 64, /* of a network's name */
     ATT_ENGINE_CHANGES = 2048,
+    ATT_ENGINE_LIST = 1024,
     ATT_ENGINE_UPLOADS = 16,
     ATT_ENGINE_NETWORKS = 4
 };
@@ -132,22 +133,39 @@ att_status att_engine_write_nearest(att_engine *engine, att_context *context, co
 
 /* An ablation of the images that the server was given (attscope/lab/ablation.h). */
 typedef struct att_engine_cuts {
-    bool branches;  /* residual branches; false: heads */
-    bool uniform;   /* make heads uniform */
+    char heads[ATT_ENGINE_LIST], branches[ATT_ENGINE_LIST], tokens[ATT_ENGINE_LIST]; /* as in att_ablation_options; "":
+                                                                                        none */
+    bool uniform, greedy;
+    double bound;
     int64_t images; /* evenly spaced through the images, of the validation split if there are splits; at least 1 */
 } att_engine_cuts;
 
-/* Runs a few further images of the ablation, and writes "total" (the images of the whole ablation) and what
- * att_ablation_write_json() writes of those so far. Each open network keeps its last ablation, so calls that ask for
- * the same go on until "images" is "total". Images have their classes if these are the network's. Errors: those of
+/* Runs a few further images of the ablation, or measures what its parts are correlated with, and writes "total" (the
+ * images of the whole ablation), "seen" (those of this pass: a greedy ablation has a pass for each step), "done", and
+ * what att_ablation_write_json() writes of the images so far. Each open network keeps its last ablation, so calls that
+ * ask for the same go on until it is done. Images have their classes if these are the network's. Errors: those of
  * att_ablate(); ERR_NOT_FOUND (no images). */
 att_status att_engine_write_ablation(att_engine *engine, att_context *context, const char *path,
                                      const att_engine_cuts *cuts, att_json_writer *writer);
-/* Writes "name" of a part, and "images", those so far whose loss changes most without it, 8 at most: {id (null: not
- * among the images that can be chosen), name, class, label, unchanged, changed}, the last two {loss, p_class, right}.
- * Errors: also ERR_ARGUMENT (no such part). */
+/* Writes "name" of a part, "changes", the same as the changes of a view, and "images", those so far whose loss changes
+ * most without it, 8 at most: {id (null: not among the images that can be chosen), name, class, label, unchanged,
+ * changed}, the last two {loss, p_class, right}. Errors: also ERR_ARGUMENT (no such part). */
 att_status att_engine_write_changed(att_engine *engine, att_context *context, const char *path,
                                     const att_engine_cuts *cuts, int part, att_json_writer *writer);
+
+/* Mean maps of the images that the server was given (attscope/map_files.h). */
+typedef struct att_engine_means {
+    const char *show; /* as in att_map_options, at most ATT_ENGINE_LIST - 1 bytes */
+    bool by_class;    /* a mean for each class, of the last layer and over its heads; else of all layers and heads */
+    int64_t images;   /* as in att_engine_cuts */
+} att_engine_means;
+
+/* Adds further images to the means, and writes "total", "seen" (the images so far), and "means", of {class (-1: all
+ * images), label, images, maps: [{name, height, width, values}]}. Calls that ask for the same go on until "seen" is
+ * "total". Errors: those of att_map_files_open() and att_map_files_add(); ERR_NOT_FOUND (no images); ERR_ARGUMENT (no
+ * classes for means of classes). */
+att_status att_engine_write_means(att_engine *engine, att_context *context, const char *path,
+                                  const att_engine_means *how, att_json_writer *writer);
 
 /* Writes "method", "class", "logit", "height", "width" and "values", the numbers of att_relevance_run(). target: -1:
  * the most probable class. Errors: those of att_relevance_create() and att_relevance_run(). */

@@ -10,6 +10,7 @@
 #include "lab/serve/engine.h"
 #include <attscope/embed.h>
 #include <attscope/lab/ablation.h>
+#include <attscope/map_files.h>
 
 typedef struct att_upload {
     int64_t number; /* from 0 */
@@ -37,6 +38,8 @@ typedef struct att_cutting {
     att_dataset *images;
     int64_t total;
     att_ablation *ablation;
+    bool seen; /* all images of all passes were */
+    bool done;
 } att_cutting;
 
 /* The features of the engine's images. All zero: none. */
@@ -46,6 +49,14 @@ typedef struct att_compared {
     att_shape image;        /* of one, as the network takes it */
     bool selected;          /* runs of the network return features */
 } att_compared;
+/* The last mean maps of a network. All zero: none. */
+typedef struct att_averaging {
+    char show[ATT_ENGINE_LIST];
+    bool by_class;
+    int64_t wanted, total, seen; /* images: as asked for, of the whole mean, so far */
+    att_dataset *images;
+    att_map_files *maps;
+} att_averaging;
 
 /* An open network. It has several seats, so that a page that compares it with and without a change does not run it
  * again for each row. */
@@ -58,6 +69,7 @@ typedef struct att_opened {
     att_seat seats[ATT_SEATS]; /* the first has an explorer */
     att_cutting cut;
     att_compared compared;
+    att_averaging mean;
     struct att_opened *next;
 } att_opened;
 
@@ -131,8 +143,14 @@ void att_engine_write_methods(const att_explorer *explorer, att_json_writer *wri
 /* Writes the member "instruments" of att_engine_write_model(). */
 att_status att_engine_write_instruments(const att_engine *engine, const att_opened *opened, att_json_writer *writer);
 
+/* ablation: opens the images with their classes if these are the network's, else without. */
+att_status att_engine_open_images(const att_engine *engine, const att_opened *opened, att_dataset **images);
+/* The index of image k of `total` that are evenly spaced through the data set. */
+int64_t att_engine_spaced(const att_dataset *images, int64_t total, int64_t k);
 /* Forgets the ablation of the network. */
 void att_engine_end_ablation(att_opened *opened);
+/* Forgets the mean maps of the network. */
+void att_engine_end_means(att_opened *opened);
 
 /* Forgets the features of images. context: the engine's. */
 void att_engine_end_comparison(att_context *context, att_opened *opened);

@@ -9,7 +9,7 @@
 #include "lab/serve/engine.h"
 #include "lab/serve/list.h"
 
-enum { MOST_LAYERS = 1024, MOST_ABLATED = 100000 };
+enum { MOST_LAYERS = 1024, MOST_IMAGES = 100000 };
 
 /* Whether a model is a network's name, for random weights, in place of a checkpoint. */
 static bool is_random(const char *model)
@@ -268,18 +268,23 @@ static att_status write_nearest(const att_request *request, att_json_writer *wri
     return att_engine_write_nearest(request->state, request->context, path, image, (int)count, writer);
 }
 
-/* Reads parts=heads|branches, uniform=0|1 and images=N. */
+/* Reads heads=LIST, branches=LIST, tokens=LIST, uniform=0|1, greedy=0|1, bound=PERCENT and images=N. */
 static att_status read_cuts(const att_request *request, char path[static ATT_RUN_PATH], att_engine_cuts *cuts)
 {
-    static const char *const parts[] = {"heads", "branches", NULL};
-    int part;
-    int64_t uniform;
+    char bound[32];
+    int64_t uniform, greedy;
     ATT_TRY(read_model(request, path));
-    ATT_TRY(read_word(request, "parts", parts, &part));
+    ATT_TRY(att_request_text(request, "heads", cuts->heads, sizeof cuts->heads));
+    ATT_TRY(att_request_text(request, "branches", cuts->branches, sizeof cuts->branches));
+    ATT_TRY(att_request_text(request, "tokens", cuts->tokens, sizeof cuts->tokens));
     ATT_TRY(att_request_integer(request, "uniform", 0, 1, &uniform));
-    cuts->branches = part == 1;
-    cuts->uniform = uniform && !cuts->branches;
-    return att_request_integer(request, "images", 1, MOST_ABLATED, &cuts->images);
+    ATT_TRY(att_request_integer(request, "greedy", 0, 1, &greedy));
+    ATT_TRY(att_request_text(request, "bound", bound, sizeof bound));
+    cuts->uniform = uniform;
+    cuts->greedy = greedy;
+    if (!att_text_to_f64(bound, &cuts->bound))
+        return att_fail(request->context, ATT_ERR_ARGUMENT, "bound is \"%s\"; expected a number, in per cent", bound);
+    return att_request_integer(request, "images", 1, MOST_IMAGES, &cuts->images);
 }
 
 static att_status write_ablation(const att_request *request, att_json_writer *writer)
@@ -288,6 +293,20 @@ static att_status write_ablation(const att_request *request, att_json_writer *wr
     att_engine_cuts cuts;
     ATT_TRY(read_cuts(request, path, &cuts));
     return att_engine_write_ablation(request->state, request->context, path, &cuts, writer);
+}
+
+static att_status write_means(const att_request *request, att_json_writer *writer)
+{
+    static const char *const kinds[] = {"all", "class", NULL};
+    char path[ATT_RUN_PATH], show[ATT_ENGINE_LIST];
+    att_engine_means how = {.show = show};
+    int kind;
+    ATT_TRY(read_model(request, path));
+    ATT_TRY(att_request_text(request, "show", show, sizeof show));
+    ATT_TRY(read_word(request, "over", kinds, &kind));
+    ATT_TRY(att_request_integer(request, "images", 1, MOST_IMAGES, &how.images));
+    how.by_class = kind == 1;
+    return att_engine_write_means(request->state, request->context, path, &how, writer);
 }
 
 static att_status write_changed(const att_request *request, att_json_writer *writer)
@@ -319,6 +338,7 @@ ANSWERS(get_ablation, write_ablation)
 ANSWERS(get_changed, write_changed)
 ANSWERS(get_tensor, write_tensor)
 ANSWERS(get_nearest, write_nearest)
+ANSWERS(get_means, write_means)
 #undef ANSWERS
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
@@ -403,6 +423,11 @@ static att_status get_ablate(const att_request *request, att_response *response)
     return att_response_empty_page(request, &att_page_ablate, response);
 }
 
+static att_status get_mean_maps(const att_request *request, att_response *response)
+{
+    return att_response_empty_page(request, &att_page_means, response);
+}
+
 static att_status get_network(const att_request *request, att_response *response)
 {
     return att_response_empty_page(request, &att_page_network, response);
@@ -423,6 +448,7 @@ static const att_route routes[] = {
     {"/api/input", ATT_GET, get_input},         {"/api/weights", ATT_GET, get_weights},
     {"/api/graph", ATT_GET, get_graph},         {"/api/times", ATT_GET, get_times},
     {"/api/figures", ATT_GET, get_figures},     {"/api/classes", ATT_GET, get_classes},
+    {"/means", ATT_GET, get_mean_maps},         {"/api/means", ATT_GET, get_means},
     {"/api/logits", ATT_GET, get_logits},       {"/api/relevance", ATT_GET, get_relevance},
     {"/api/tensor", ATT_GET, get_tensor},       {"/api/values", ATT_GET, get_values},
     {"/api/nearest", ATT_GET, get_nearest},

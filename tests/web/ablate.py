@@ -1,51 +1,18 @@
 """ablate.py ATTSCOPE FOLDER: tests the page Ablate: its numbers are those of `attscope ablate`.
 ablate.py ATTSCOPE FOLDER PICTURES CHECKPOINT IMAGES: makes screenshots of an ablation of IMAGES."""
 
-import base64
 import json
 import os
-import struct
 import subprocess
 import sys
-import zlib
 
 from browser import Browser
 from checks import check, finish
-from server import Server, wait
+from server import Server, look, wait
+from trained import HEADS, IMAGES, LAYERS, SIDE, picture, train, write_png
 
 attscope, folder = sys.argv[1:3]
-IMAGES, HEADS, LAYERS, SIDE = 6, 2, 3, 16
-NAMES = ["ant", "<b>bee</b>", "cow"]  # a name is no markup
 data, loose, run = (os.path.join(folder, *path) for path in (("data",), ("loose",), ("output", "run")))
-
-
-def write_png(path, rows):
-    def chunk(kind, content):
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 0, 0, 0, 0)
-    pixels = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b""))
-
-
-def picture(number):
-    """A picture of class number % 3: a third of it is bright."""
-    return [[20 + 37 * (x * x + 3 * y * number) % 90 + 120 * (3 * x // SIDE == number % 3) for x in range(SIDE)]
-            for y in range(SIDE)]  # fmt: skip
-
-
-def prepare():
-    for split, numbers in (("train", range(48)), ("val", range(48, 48 + IMAGES))):
-        for i in numbers:
-            write_png(os.path.join(data, split, NAMES[i % 3].replace("/", "_"), f"{i}.png"), picture(i))
-    write_png(os.path.join(loose, "one.png"), picture(1))
-    options = {"model": "vit_tiny_patch16_224", "img-size": SIDE, "patch-size": 4, "embed-dim": 16, "depth": LAYERS,
-               "num-heads": HEADS, "epochs": 8, "batch-size": 8, "lr": 0.01, "output": os.path.join(folder, "output"),
-               "experiment": "run"}  # fmt: skip
-    subprocess.run([attscope, "train", data, *[text for name, value in options.items() for text in (f"--{name}", str(value))]],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
 
 
 def command(*arguments):
@@ -61,7 +28,19 @@ def near(a, b):
 def done(page, images=IMAGES):
     """Waits until all images are seen."""
     wait(page, f"document.querySelector('.panel')?.dataset.images === '{images}' && !document.querySelector('.panel').hidden"
-         " && document.querySelector('details summary') !== null", 120)  # fmt: skip
+         " && document.querySelector('.panel').dataset.done === 'true'", 120)  # fmt: skip
+
+
+def lists(**given):
+    """The parameters of a request."""
+    return {"model": "run", "heads": "", "branches": "", "tokens": "", "uniform": 0, "greedy": 0, "bound": 0,
+            "images": IMAGES, **given}  # fmt: skip
+
+
+def write(page, label, value):
+    """Types into a field."""
+    page.evaluate(f"""(field => {{ field.value = {json.dumps(value)}; field.dispatchEvent(new Event("change")); }})(
+        document.querySelector(`input[aria-label="{label}"]`))""")
 
 
 def cells(page):
@@ -93,7 +72,7 @@ def test_heads(server, page):
     choose(page, "p of the class")
     check_map(page, wanted["parts"], "p_class", "heads")
     choose(page, "loss")
-    answer = server.json("/api/ablation", model="run", parts="heads", uniform=0, images=IMAGES)
+    answer = server.json("/api/ablation", **lists(heads="all"))
     check(answer["images"] == answer["total"] == IMAGES and answer["unlabelled"] == 0, f"{answer['images']} images")
     for found, part in zip(answer["parts"], wanted["parts"]):
         for figure in ("loss", "accuracy", "p_class"):
@@ -110,7 +89,7 @@ def test_images(server, page):
     page.click(f"document.querySelector('.heat button[data-part=\"{part}\"]')")
     wait(page, f"document.querySelector('.changed').dataset.part === '{part}'")
     check(f"part={part}" in page.evaluate("location.hash"), "the address does not name the part")
-    answer = server.json("/api/changed", model="run", parts="heads", uniform=0, images=IMAGES, part=part)
+    answer = server.json("/api/changed", **lists(heads="all", part=part))
     found = page.evaluate("""[...document.querySelectorAll(".changed li")].map((item) =>
         [Number(item.dataset.before), Number(item.dataset.after), item.querySelector("b").textContent,
          item.querySelector("img").getAttribute("src")])""")
@@ -142,14 +121,104 @@ def test_others(server, page):
          f" && document.querySelector('.panel').dataset.images === '{IMAGES}'", 120)  # fmt: skip
     check_map(page, branches, "loss", "branches")
     check(not page.complaints(), f"complaints: {page.complaints()}")
-    for query, part in [({"parts": "layers"}, "expected heads or branches"), ({"images": 0}, "images"),
+    for query, part in [({"heads": "layers"}, 'no attention layer "layers"'), ({"images": 0}, "images"),
+                        ({"bound": 101}, "expected 0 to 100"), ({"greedy": 2}, "greedy"),
                         ({"part": 99}, "part 99 does not exist: expected 0 to 5")]:  # fmt: skip
-        asked = {"model": "run", "parts": "heads", "uniform": 0, "images": IMAGES, "part": 0, **query}
         try:
-            server.get("/api/changed", **asked)
+            server.get("/api/changed", **{**lists(heads="all", part=0), **query})
             check(False, f"{query} is accepted")
         except OSError as error:
             check(error.code == 400 and part in json.loads(error.read())["error"], f"{query}: {error}")
+
+
+def test_correlations(page):
+    wanted = command("--heads", "all")["correlations"]
+    found = page.evaluate("""[...document.querySelectorAll(".correlations tbody tr")].map((row) =>
+        [row.cells[0].textContent, ...[1, 2, 3, 4].map((i) => Number(row.cells[i].dataset.value || NaN)),
+         row.cells[5].textContent])""")
+    check(len(wanted) > 2 and len(found) == len(wanted), f"{len(found)} correlations, expected {len(wanted)}")
+    for row, of in zip(found, wanted):
+        check(row[0] == of["figure"] and row[5] == f"{of['count']} heads", f"a correlation: {row}, expected {of}")
+        check(all(near(value, of[name]) for value, name in zip(row[1:5], ("rho", "low", "high", "p"))),
+              f"{of['figure']}: {row}, expected {of}")  # fmt: skip
+
+
+def test_tokens(page):
+    choose(page, "tokens")
+    wanted = command("--tokens", "all")["parts"]
+    wait(page, "document.querySelector('.heat.tokens') !== null", 120)
+    done(page)
+    check_map(page, wanted, "loss", "tokens")
+    places = page.evaluate("""[...document.querySelectorAll(".heat tbody tr")].flatMap((row) =>
+        [...row.cells].slice(1).map((cell, i) => [row.cells[0].textContent, i, Number(cell.querySelector("button")
+        ?.dataset.part ?? -1)])).filter(([, , part]) => part >= 0)""")
+    grid = SIDE // 4
+    expected = [["no patch", 0, 0], *[[f"row {t // grid + 1}", t % grid, t + 1] for t in range(grid * grid)]]
+    check(places == expected, f"places of tokens: {places}")
+
+
+def test_groups(server, page):
+    choose(page, "groups")
+    choose(page, "removed")
+    write(page, "Heads", "blocks.0:0,1;blocks.2:*+blocks.1:1")
+    write(page, "Branches", "mlp")
+    write(page, "Tokens", "1-4")
+    given = {"heads": "blocks.0:0,1;blocks.2:*+blocks.1:1", "branches": "mlp", "tokens": "1-4"}
+    wanted = command(*[text for name, value in given.items() for text in (f"--{name}", value)])
+    wait(page, f"[...document.querySelectorAll('.heat button')].length === {len(wanted['parts'])}", 120)
+    done(page)
+    check_map(page, wanted["parts"], "loss", "groups")
+    names = page.evaluate("[...document.querySelectorAll('.heat tbody th')].map((name) => name.textContent)")
+    check(names == [part["name"] for part in wanted["parts"]], f"groups: {names}")
+    check("heads=" in page.evaluate("location.hash"), "the address does not hold the lists")
+    for part, changes in ((0, "h0.0r-h0.1r"), (1, "h2.0r-h2.1r-h1.1r"), (2, "b1"), (5, "t1-t2-t3-t4")):
+        check_part(server, page, part, changes, **given)
+
+
+def test_wrong_list(page):
+    choose(page, "groups")
+    write(page, "Heads", "blocks.9")
+    wait(page, "!document.querySelector('.problem').hidden")
+    text = page.evaluate("document.querySelector('.problem').textContent")
+    check('no attention layer "blocks.9"' in text, text)
+
+
+def check_part(server, page, part, changes, **given):
+    """A click on a part shows its images, with links to the page Explore, where the network answers the same."""
+    page.click(f"document.querySelector('.heat button[data-part=\"{part}\"]')")
+    wait(page, f"document.querySelector('.changed').dataset.part === '{part}'")
+    answer = server.json("/api/changed", **lists(part=part, **given))
+    check(answer["changes"] == changes, f"part {part} has the changes {answer['changes']}, expected {changes}")
+    links = page.evaluate("[...document.querySelectorAll('.changed a')].map((link) => link.getAttribute('href'))")
+    check(links == [f"/explore#model=run&image={image['id']}&changes={changes}" for image in answer["images"]],
+          f"links of part {part}: {links}")  # fmt: skip
+    image = answer["images"][0]
+    run = server.json("/api/run", model="run", image=image["id"], changes=changes)
+    probability = next((top["probability"] for top in run["top"] if top["class"] == image["class"]), None)
+    check(probability is not None and near(probability, image["changed"]["p_class"]),
+          f"Explore says {probability}: {image}")  # fmt: skip
+
+
+def test_greedy(server, page):
+    choose(page, "heads")
+    choose(page, "removed")
+    choose(page, "greedily")
+    wanted = command("--heads", "all", "--greedy")
+    wait(page, f"document.querySelector('.panel').dataset.steps === '{len(wanted['parts'])}'", 120)
+    done(page)
+    check_map(page, wanted["parts"], "loss", "steps")
+    names = page.evaluate("[...document.querySelectorAll('.heat tbody th')].map((name) => name.textContent)")
+    check(names == [("+ " if i else "") + part["name"] for i, part in enumerate(wanted["parts"])], f"steps: {names}")
+    check(len(names) == HEADS * LAYERS, f"{len(names)} steps")
+    words = ["h{}.{}r".format(*part["name"][len("blocks."):].replace(".attn", "").split(":")) for part in wanted["parts"]]
+    check_part(server, page, 2, "-".join(words[:3]), heads="all", greedy=1)
+    bound = wanted["unchanged"]["accuracy"] + wanted["parts"][1]["accuracy"]["mean"]
+    bounded = command("--heads", "all", "--greedy", "--bound", str(bound))["parts"]
+    write(page, "Down to an accuracy of, %", str(bound))
+    wait(page, f"document.querySelector('.panel').dataset.steps === '{len(bounded)}'", 120)
+    done(page)
+    check_map(page, bounded, "loss", "bounded steps")
+    check(not page.complaints(), f"complaints: {page.complaints()}")
 
 
 def test_loose(browser):
@@ -166,38 +235,42 @@ def test_loose(browser):
         check("no images were named" in text, text)
 
 
-SIZES = (("desktop", 1440, False), ("dark", 1440, True), ("phone", 390, False), ("phone-dark", 390, True))
-
-
-def shoot(server, browser, model, images, pictures=None):
+def shoot(server, browser, model, images, pictures=None, state="part=4", name="ablate"):
     """Whether the page fits; with a folder, screenshots."""
-    for name, width, dark in SIZES:
-        page = server.open(browser, "/ablate", f"#model={model}&images={images}&part=4", width=width, dark=dark)
+    def ready(page):
         done(page, images)
-        wait(page, "document.querySelector('.changed').dataset.part === '4'")
+        if "part" in state:
+            wait(page, "document.querySelector('.changed').dataset.part !== undefined")
         page.evaluate("document.querySelector('details').open = true")
-        page.wait_for_layout()
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        check(wide <= width, f"{name}: the page is {wide} pixels wide")
-        if pictures:
-            page.resize(width, page.evaluate("Math.min(document.documentElement.scrollHeight, 2600)"))
-            page.wait_for_layout()
-            shot = page.call("Page.captureScreenshot", format="png")
-            with open(os.path.join(pictures, f"{name}.png"), "wb") as file:
-                file.write(base64.b64decode(shot["data"]))
+
+    look(server, browser, "/ablate", f"#model={model}&images={images}&{state}", ready, pictures, name)
 
 
+# What screenshots show, of a network such as DeiT-Tiny.
+VIEWS = {
+    "heads": "part=4",
+    "tokens": "parts=tokens&part=100",
+    "groups": "parts=lists&heads=blocks.0:*;blocks.3:0,2;blocks.11:*&branches=mlp&part=1",
+    "greedy": "parts=lists&heads=blocks.0:*;blocks.3:*;blocks.11:*;blocks.6:0&greedy=1&part=1",
+}
 with Browser() as chromium:
     if len(sys.argv) > 3:
         with Server(attscope, [sys.argv[4], "--images", sys.argv[5]]) as running:
-            shoot(running, chromium, os.path.basename(sys.argv[4]), 8, sys.argv[3])
+            for name, state in VIEWS.items():
+                shoot(running, chromium, os.path.basename(sys.argv[4]), 8, sys.argv[3], state, name)
         finish()
-    prepare()
+    train(attscope, data, os.path.dirname(run))
+    write_png(os.path.join(loose, "one.png"), picture(1))
     with Server(attscope, [run, "--images", data]) as running:
         opened = running.open(chromium, "/ablate", f"#model=run&images={IMAGES}")
         test_heads(running, opened)
         test_images(running, opened)
+        test_correlations(opened)
         shoot(running, chromium, "run", IMAGES)
         test_others(running, opened)
+        test_tokens(opened)
+        test_groups(running, opened)
+        test_greedy(running, opened)
+        test_wrong_list(opened)
     test_loose(chromium)
 finish()

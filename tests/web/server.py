@@ -1,11 +1,18 @@
 """A running `attscope serve`, and pages of it in a browser."""
 
+import base64
 import json
+import os
 import re
 import subprocess
 import time
 import urllib.parse
 import urllib.request
+
+
+from checks import check
+
+SIZES = (("desktop", 1440, False), ("dark", 1440, True), ("phone", 390, False), ("phone-dark", 390, True))
 
 
 class Server:
@@ -55,3 +62,20 @@ def wait(page, expression, seconds=30):
         if time.monotonic() > deadline:
             raise TimeoutError(f"never true: {expression}; {page.complaints()}; {page.evaluate('location.href')}")
         time.sleep(0.02)
+
+
+def look(server, browser, path, fragment, ready, pictures=None, name="page"):
+    """Checks that a page fits into windows of several widths. ready(page) waits for its contents. pictures: a folder for
+    screenshots; None: none."""
+    for size, width, dark in SIZES:
+        page = server.open(browser, path, fragment, width=width, dark=dark)
+        ready(page)
+        page.wait_for_layout()
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        check(wide <= width, f"{name}, {size}: the page is {wide} pixels wide")
+        if pictures:
+            page.resize(width, page.evaluate("Math.min(document.documentElement.scrollHeight, 2600)"))
+            page.wait_for_layout()
+            shot = page.call("Page.captureScreenshot", format="png")
+            with open(os.path.join(pictures, f"{name}-{size}.png"), "wb") as file:
+                file.write(base64.b64decode(shot["data"]))

@@ -132,8 +132,8 @@ typedef struct att_ablation_method {
 /* All zero past the last. */
 ATT_API att_ablation_method att_ablation_method_at(int index);
 
-/* Writes members of the JSON object that is open: "images", "unlabelled", "unchanged", "change", "greedy", "parts" in
- * their order, "correlations" and "methods". */
+/* Writes members of the JSON object that is open: "images", "unlabelled", "unchanged", "change", "greedy", "bound" if
+ * it is, "layers" of {node, heads, prefix, grid_h, grid_w}, "parts" in their order, "correlations" and "methods". */
 ATT_API void att_ablation_write_json(const att_ablation *ablation, att_json_writer *writer);
 /* Writes a .npz file of numpy with the numbers of each image: names and classes of the images [images], "loss",
  * "right" and "p_class" [1 + changes, images], of which row 0 is the unchanged network, the changes with means and

@@ -114,14 +114,22 @@
  *                           the values of `count` (1 to 256) entries of its first dimension, in F32 of this machine
  *   GET /api/figures?model=&image=&with=
  *                           JSON: {figures: [{instrument, node, head, statistic, mean, unit}], instruments}
- *   GET /api/ablation?model=&parts=&uniform=&images=
+ *   GET /api/ablation?model=&heads=&branches=&tokens=&uniform=&greedy=&bound=&images=
  *                           runs some more images of an ablation (attscope/lab/ablation.h) of `images` images, and
- *                           answers with JSON: {total, images, ...} of those so far, as att_ablation_write_json();
- *                           ask again until `images` is `total`. parts=heads or branches; uniform=1: heads are made
- *                           uniform, 0: removed
- *   GET /api/changed?model=&parts=&uniform=&images=&part=
- *                           those that change most without a part, JSON: {name, images: [{id, name, class, label,
- *                           unchanged: {loss, p_class, right}, changed}]}; id: null if it cannot be chosen
+ *                           answers with JSON: {total, seen, done, images, ...} of those so far, as
+ *                           att_ablation_write_json(); ask again until `done`. seen: images of this pass, of which a
+ *                           greedy ablation has one for each step. heads, branches, tokens: lists as in
+ *                           att_ablation_options, empty: none; uniform=1: heads are made uniform, 0: removed; greedy=1:
+ *                           one part after another for good, down to `bound` per cent; 0: each alone
+ *   GET /api/means?model=&show=&over=&images=
+ *                           adds some more of `images` images to mean maps, and answers with JSON: {total, seen,
+ *                           means: [{class, label, images, maps: [{name, height, width, values}]}]}; ask again until
+ *                           `seen` is `total`. show: as in att_map_options; over=all: of all layers and heads over all
+ *                           images; over=class: of the last layer, for each class
+ *   GET /api/changed?model=&heads=&branches=&tokens=&uniform=&greedy=&bound=&images=&part=
+ *                           the images that change most without a part, JSON: {name, changes, images: [{id, name,
+ *                           class, label, unchanged: {loss, p_class, right}, changed}]}; changes: those of the part;
+ *                           id: null if it cannot be chosen
  */
 #ifndef ATTSCOPE_LAB_SERVE_H
 #define ATTSCOPE_LAB_SERVE_H

@@ -9,8 +9,6 @@
 
 /* Samples of a run of few images, which then has several changes; enough for all threads of a small machine. */
 enum { LEAST_SAMPLES = 32 };
-/* Those that do not apply to the network are left out. */
-static const char instruments[] = "entropy?,distance?,nsi?,gate?";
 
 att_ablation_options att_ablation_options_defaults(void)
 {
@@ -53,6 +51,9 @@ static att_status note_layers(att_ablation *a)
     for (int l = 0; l < a->layer_count; l++) {
         const att_explorer_layer layer = att_explorer_layer_at(a->explorer, l);
         a->layers[l].heads = layer.heads;
+        a->layers[l].prefix = layer.prefix;
+        a->layers[l].grid_h = layer.grid_h;
+        a->layers[l].grid_w = layer.grid_w;
         a->layers[l].scope = att_arena_string(&a->arena, layer.scope);
         if (!a->layers[l].scope)
             return att_fail_memory(a->context, strlen(layer.scope), "the layers of a network");
@@ -110,6 +111,12 @@ static void end_runs(att_ablation *a)
     a->tile = NULL;
 }
 
+static void free_cuts(att_context *context, att_ablated_parts *parts)
+{
+    for (int p = 0; p < parts->count; p++)
+        att_free(context, parts->items[p].cuts);
+}
+
 void att_ablation_destroy(att_ablation **ablation)
 {
     if (!ablation || !*ablation)
@@ -117,9 +124,9 @@ void att_ablation_destroy(att_ablation **ablation)
     att_ablation *a = *ablation;
     att_context *context = a->context;
     end_runs(a);
-    for (int p = 0; p < a->part_count; p++)
-        att_free(context, a->parts[p].cuts);
-    att_free(context, a->parts);
+    free_cuts(context, &a->tried);
+    free_cuts(context, &a->steps);
+    att_free(context, a->tried.items);
     att_free(context, a->kept.cuts);
     att_free(context, a->figures);
     att_arena_free(&a->arena);
@@ -155,17 +162,16 @@ static att_status run_images(att_ablation *a, const att_dataset *dataset, const 
     evaluate.measure = measure;
     evaluate.observed = observe;
     evaluate.observed_user = &p;
-    a->image_count = 0;
-    a->pass_runs += att_dataset_count(dataset) * (1 + (int64_t)a->part_count);
+    a->pass_runs += att_dataset_count(dataset) * (1 + (int64_t)a->tried.count);
     return att_network_evaluate(a->network, dataset, &evaluate, NULL);
 }
 
-/* --- one after another -------------------------------------------------------------------------------------------- */
+/* --- passes ------------------------------------------------------------------------------------------------------- */
 
-static att_status run_all(att_ablation *a, const att_dataset *dataset, const att_ablation_options *options)
+static att_status run_once(att_ablation *a, const att_dataset *dataset, const att_ablation_options *options)
 {
     att_measure *measure = NULL;
-    ATT_TRY(att_network_observe(a->network, instruments, NULL, &measure));
+    ATT_TRY(att_network_observe(a->network, ATT_ABLATION_INSTRUMENTS, NULL, &measure));
     att_status status = run_images(a, dataset, options, measure);
     if (status == ATT_OK)
         status = att_ablation_conclude(a);
@@ -175,98 +181,13 @@ static att_status run_all(att_ablation *a, const att_dataset *dataset, const att
     return status;
 }
 
-/* --- greedy ------------------------------------------------------------------------------------------------------- */
-
-static double accuracy_of(const att_ablation *a, int part)
-{
-    int64_t right = 0;
-    for (int64_t i = 0; i < a->image_count; i++)
-        right += a->answers[1 + part].right[i];
-    return 100 * (double)right / (double)a->image_count;
-}
-
-/* The candidate without which accuracy is highest, then loss lowest. */
-static int best_candidate(const att_ablation *a)
-{
-    int best = 0;
-    for (int p = 1; p < a->part_count; p++) {
-        const double gain = a->changes[p].accuracy.mean - a->changes[best].accuracy.mean;
-        if (gain > 0 || (gain == 0 && a->changes[p].loss.mean < a->changes[best].loss.mean))
-            best = p;
-    }
-    return best;
-}
-
-/* The steps of a greedy ablation. */
-typedef struct steps {
-    att_ablated_part *parts;
-    att_ablated_answers *answers; /* [1 + steps]; first those of the unchanged network */
-    int count;
-} steps;
-
-/* Removes the candidate for good, and its answers become those of a step. */
-static att_status keep_candidate(att_ablation *a, int best, steps *s)
-{
-    att_ablated_part *part = &a->parts[best];
-    att_ablated_part *kept = &a->kept;
-    for (int i = 0; i < part->count; i++) {
-        if (!att_list_grow(a->context, &kept->cuts, kept->count, &kept->room, sizeof *kept->cuts))
-            return att_fail_memory(a->context, sizeof *kept->cuts, "the parts of a network");
-        kept->cuts[kept->count++] = part->cuts[i];
-    }
-    s->parts[s->count++] = *part;
-    s->answers[s->count] = a->answers[1 + best];
-    a->part_count--;
-    memmove(part, part + 1, (size_t)(a->part_count - best) * sizeof *part);
-    memmove(&a->answers[1 + best], &a->answers[2 + best], (size_t)(a->part_count - best) * sizeof *a->answers);
-    return ATT_OK;
-}
-
-/* Whether the last token remains: it cannot be removed. */
-static bool is_last_token(const att_ablation *a)
-{
-    return a->part_count == 1 && a->parts->cuts->kind == ATT_ABLATED_TOKENS &&
-           a->kept.count + a->parts->count == att_explorer_layer_at(a->explorer, 0).tokens;
-}
-
-static att_status run_steps(att_ablation *a, const att_dataset *dataset, const att_ablation_options *options, steps *s)
-{
-    while (a->part_count > 0 && !is_last_token(a)) {
-        ATT_TRY(run_images(a, dataset, options, NULL));
-        ATT_TRY(att_ablation_conclude(a));
-        const int best = best_candidate(a);
-        if (accuracy_of(a, best) < a->bound)
-            return ATT_OK;
-        ATT_TRY(keep_candidate(a, best, s));
-    }
-    return ATT_OK;
-}
-
-/* Makes the steps the changes of the ablation. */
-static att_status take_steps(att_ablation *a, const steps *s)
-{
-    for (int p = 0; p < a->part_count; p++)
-        att_free(a->context, a->parts[p].cuts);
-    memcpy(a->parts, s->parts, (size_t)s->count * sizeof *a->parts);
-    a->part_count = s->count;
-    s->answers[0] = a->answers[0];
-    a->answers = s->answers;
-    return att_ablation_conclude(a);
-}
-
 static att_status run_greedy(att_ablation *a, const att_dataset *dataset, const att_ablation_options *options)
 {
-    const size_t parts = (size_t)a->part_count;
-    steps s = {.parts = att_arena_allocate(&a->arena, parts * sizeof *s.parts),
-               .answers = att_arena_allocate(&a->arena, (1 + parts) * sizeof *s.answers)};
-    if (!s.parts || !s.answers)
-        return att_fail_memory(a->context, parts * sizeof *s.parts, "the steps of an ablation");
-    const att_status status = run_steps(a, dataset, options, &s);
-    if (status == ATT_OK)
-        return take_steps(a, &s);
-    for (int i = 0; i < s.count; i++)
-        att_free(a->context, s.parts[i].cuts);
-    return status;
+    for (bool done = false; !done;) {
+        ATT_TRY(run_images(a, dataset, options, NULL));
+        ATT_TRY(att_ablation_end_pass(a, &done));
+    }
+    return ATT_OK;
 }
 
 att_status att_ablate(att_network *network, const att_dataset *dataset, const att_ablation_options *given,
@@ -276,7 +197,7 @@ att_status att_ablate(att_network *network, const att_dataset *dataset, const at
     att_ablation *a = NULL;
     ATT_TRY(att_require(network->context, dataset, "the data set of an ablation"));
     ATT_TRY(att_ablation_create(network, &options, att_dataset_count(dataset), &a));
-    att_status status = a->greedy ? run_greedy(a, dataset, &options) : run_all(a, dataset, &options);
+    att_status status = a->greedy ? run_greedy(a, dataset, &options) : run_once(a, dataset, &options);
     end_runs(a);
     a->seconds = att_seconds_now() - a->started;
     if (status == ATT_OK)

@@ -51,10 +51,10 @@ static att_ablated_figure *find(att_ablation *a, att_ablated kind, const char *n
 
 static att_status add(att_ablation *a, att_ablated kind, const char *name, att_ablated_figure **added)
 {
-    double *values = att_arena_allocate(&a->arena, (size_t)a->part_count * sizeof *values);
+    double *values = att_arena_allocate(&a->arena, (size_t)att_ablation_count(a) * sizeof *values);
     if (!values || !att_list_grow(a->context, &a->figures, a->figure_count, &a->figure_room, sizeof *a->figures))
         return att_fail_memory(a->context, sizeof *a->figures, "the correlations of an ablation");
-    for (int p = 0; p < a->part_count; p++)
+    for (int p = 0; p < att_ablation_count(a); p++)
         values[p] = NAN;
     *added = &a->figures[a->figure_count++];
     **added = (att_ablated_figure){.kind = kind, .values = values};
@@ -67,9 +67,9 @@ static att_status take(att_ablation *a, const att_measurement *m)
 {
     char name[64];
     snprintf(name, sizeof name, "%s %s", m->instrument, m->statistic);
-    for (int p = 0; p < a->part_count; p++) {
-        const att_ablated kind = a->parts[p].cuts->kind;
-        if (!belongs(a, &a->parts[p], m))
+    for (int p = 0; p < att_ablation_count(a); p++) {
+        const att_ablated kind = att_ablation_shown(a)->items[p].cuts->kind;
+        if (!belongs(a, &att_ablation_shown(a)->items[p], m))
             continue;
         att_ablated_figure *figure = find(a, kind, name);
         if (!figure)
@@ -99,21 +99,21 @@ static att_status correlate(att_context *context, const double *x, const double 
 /* scratch: [4 part_count] */
 static att_status conclude(const att_ablation *a, att_ablated_figure *figure, double *scratch)
 {
-    double *x = scratch, *y = x + a->part_count;
+    double *x = scratch, *y = x + att_ablation_count(a);
     int count = 0;
-    for (int p = 0; p < a->part_count; p++)
+    for (int p = 0; p < att_ablation_count(a); p++)
         if (isfinite(figure->values[p]) && isfinite(a->changes[p].loss.mean)) {
             x[count] = figure->values[p];
             y[count++] = a->changes[p].loss.mean;
         }
     figure->correlation = (att_ablation_correlation){.kind = figure->kind, .figure = figure->name, .count = count};
-    return correlate(a->context, x, y, count, y + a->part_count, &figure->correlation.spearman);
+    return correlate(a->context, x, y, count, y + att_ablation_count(a), &figure->correlation.spearman);
 }
 
 /* Whether a figure equals one of the first `count`, as the readings of NSI without gates do. */
 static bool is_repeated(const att_ablation *a, const att_ablated_figure *figure, int count)
 {
-    const size_t bytes = (size_t)a->part_count * sizeof *figure->values;
+    const size_t bytes = (size_t)att_ablation_count(a) * sizeof *figure->values;
     for (int f = 0; f < count; f++)
         if (a->figures[f].kind == figure->kind && memcmp(a->figures[f].values, figure->values, bytes) == 0)
             return true;
@@ -143,7 +143,7 @@ att_status att_ablation_correlate(att_ablation *a, const att_measure *measure)
         if (is_correlated(&m))
             ATT_TRY(take(a, &m));
     }
-    ATT_TRY(att_new(a->context, &scratch, 4 * (size_t)a->part_count, "the correlations of an ablation"));
+    ATT_TRY(att_new(a->context, &scratch, 4 * (size_t)att_ablation_count(a), "the correlations of an ablation"));
     att_status status = ATT_OK;
     for (int f = 0; status == ATT_OK && f < a->figure_count; f++)
         status = conclude(a, &a->figures[f], scratch);

@@ -29,15 +29,16 @@ static double probability_of(const att_ablated_answers *answers, int64_t image)
 static att_paired compare(const att_ablation *a, int part, figure *of, double *scratch)
 {
     for (int64_t i = 0; i < a->image_count; i++) {
-        scratch[i] = of(&a->answers[1 + part], i);
-        scratch[a->image_count + i] = of(&a->answers[0], i);
+        scratch[i] = of(&att_ablation_shown(a)->answers[1 + part], i);
+        scratch[a->image_count + i] = of(&att_ablation_shown(a)->answers[0], i);
     }
     return att_paired_difference(scratch, scratch + a->image_count, (int)a->image_count);
 }
 
 static att_ablation_change change_of(const att_ablation *a, int number, double *scratch)
 {
-    const att_ablated_part *part = &a->parts[number];
+    const att_ablated_answers *answers = att_ablation_shown(a)->answers;
+    const att_ablated_part *part = &att_ablation_shown(a)->items[number];
     const att_cut *cut = part->cuts;
     att_ablation_change change = {.name = part->name,
                                   .kind = cut->kind,
@@ -48,7 +49,7 @@ static att_ablation_change change_of(const att_ablation *a, int number, double *
                                   .loss = compare(a, number, loss_of, scratch),
                                   .probability = compare(a, number, probability_of, scratch)};
     for (int64_t i = 0; i < a->image_count; i++) {
-        const bool before = a->answers[0].right[i], after = a->answers[1 + number].right[i];
+        const bool before = answers[0].right[i], after = answers[1 + number].right[i];
         change.lost += before && !after;
         change.gained += after && !before;
     }
@@ -69,9 +70,10 @@ static bool precedes(const att_ablation *a, int x, int y)
 /* The steps of a greedy ablation keep their order. */
 static void rank(att_ablation *a)
 {
-    for (int x = 0; x < a->part_count; x++) {
+    const int count = att_ablation_shown(a)->count;
+    for (int x = 0; x < count; x++) {
         int before = a->greedy ? x : 0;
-        for (int y = 0; !a->greedy && y < a->part_count; y++)
+        for (int y = 0; !a->greedy && y < count; y++)
             before += y != x && precedes(a, y, x);
         a->changes[x].rank = before;
         a->ranked[before] = x;
@@ -81,7 +83,7 @@ static void rank(att_ablation *a)
 att_status att_ablation_conclude(att_ablation *a)
 {
     double *scratch;
-    const size_t parts = (size_t)a->part_count;
+    const size_t parts = (size_t)a->steps.count + (size_t)a->tried.count; /* at most, in this and later passes */
     if (!a->changes)
         a->changes = att_arena_allocate(&a->arena, parts * sizeof *a->changes);
     if (!a->ranked)
@@ -89,7 +91,7 @@ att_status att_ablation_conclude(att_ablation *a)
     if (!a->changes || !a->ranked)
         return att_fail_memory(a->context, parts * sizeof *a->changes, "the results of an ablation");
     ATT_TRY(att_new(a->context, &scratch, 2 * (size_t)a->image_count + 1, "the results of an ablation"));
-    for (int p = 0; p < a->part_count; p++)
+    for (int p = 0; p < att_ablation_shown(a)->count; p++)
         a->changes[p] = change_of(a, p, scratch);
     att_free(a->context, scratch);
     rank(a);
@@ -100,7 +102,7 @@ att_status att_ablation_conclude(att_ablation *a)
 
 int att_ablation_count(const att_ablation *ablation)
 {
-    return ablation->part_count;
+    return att_ablation_shown(ablation)->count;
 }
 
 att_ablation_change att_ablation_at(const att_ablation *ablation, int index)
@@ -121,9 +123,9 @@ att_ablation_facts att_ablation_describe(const att_ablation *a)
         .images = a->image_count, .classes = a->classes, .runs = a->runs, .seconds = a->seconds};
     for (int64_t i = 0; i < a->image_count; i++) {
         facts.unlabelled += !a->images[i].labelled;
-        right += a->answers->right[i];
-        att_spread_add(&loss, loss_of(a->answers, i));
-        att_spread_add(&probability, probability_of(a->answers, i));
+        right += a->tried.answers->right[i];
+        att_spread_add(&loss, loss_of(a->tried.answers, i));
+        att_spread_add(&probability, probability_of(a->tried.answers, i));
     }
     facts.accuracy = a->image_count > 0 ? 100 * (double)right / (double)a->image_count : NAN;
     facts.loss = att_spread_mean(&loss);
@@ -139,12 +141,12 @@ att_ablation_image att_ablation_image_at(const att_ablation *ablation, int64_t n
 
 const double *att_ablation_losses(const att_ablation *ablation, int change)
 {
-    return ablation->answers[1 + change].loss;
+    return att_ablation_shown(ablation)->answers[1 + change].loss;
 }
 
 const bool *att_ablation_right(const att_ablation *ablation, int change)
 {
-    return ablation->answers[1 + change].right;
+    return att_ablation_shown(ablation)->answers[1 + change].right;
 }
 
 static double size_of_change(const att_ablation *a, int change, int64_t image)

@@ -21,17 +21,27 @@ static att_status allocate_answers(att_ablation *a, att_ablated_answers *answers
                                                              "the answers without a part of the network");
 }
 
+static att_status allocate_steps(att_ablation *a, size_t most)
+{
+    a->steps.items = att_arena_allocate(&a->arena, most * sizeof *a->steps.items);
+    a->steps.answers = att_arena_allocate(&a->arena, most * sizeof *a->steps.answers);
+    if (!a->steps.items || !a->steps.answers)
+        return att_fail_memory(a->context, most * sizeof *a->steps.answers, "the steps of an ablation");
+    a->steps.answers[0] = a->tried.answers[0];
+    return ATT_OK;
+}
+
 att_status att_ablation_allocate(att_ablation *a, int64_t images)
 {
-    const size_t changes = 1 + (size_t)a->part_count;
+    const size_t changes = 1 + (size_t)a->tried.count;
     a->capacity = images;
     a->images = att_arena_allocate(&a->arena, att_size_product((size_t)images, sizeof *a->images));
-    a->answers = att_arena_allocate(&a->arena, changes * sizeof *a->answers);
-    if (!a->images || !a->answers)
+    a->tried.answers = att_arena_allocate(&a->arena, changes * sizeof *a->tried.answers);
+    if (!a->images || !a->tried.answers)
         return att_fail_memory(a->context, (size_t)images * sizeof *a->images, "the images of an ablation");
     for (size_t c = 0; c < changes; c++)
-        ATT_TRY(allocate_answers(a, &a->answers[c]));
-    return ATT_OK;
+        ATT_TRY(allocate_answers(a, &a->tried.answers[c]));
+    return a->greedy ? allocate_steps(a, changes) : ATT_OK;
 }
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */
@@ -59,7 +69,7 @@ static att_status set_changes(const att_ablation *a, int first, int count, int i
     for (int c = first; c < first + count; c++) {
         att_explorer_select(a->explorer, (c - first) * images, images);
         ATT_TRY(c > 0 ? apply(a, &a->kept) : ATT_OK);
-        ATT_TRY(c > 0 ? apply(a, &a->parts[c - 1]) : ATT_OK);
+        ATT_TRY(c > 0 ? apply(a, &a->tried.items[c - 1]) : ATT_OK);
     }
     return ATT_OK;
 }
@@ -87,8 +97,8 @@ static void take_answers(att_ablation *a, const float *logits, int change, seen 
         att_scores scores = {0};
         if (change == 0 && !image->labelled)
             image->label = most_probable(of, a->classes);
-        a->answers[change].loss[images.first + i] = att_scores_add(&scores, of, a->classes, image->label);
-        a->answers[change].right[images.first + i] = scores.first > 0;
+        a->tried.answers[change].loss[images.first + i] = att_scores_add(&scores, of, a->classes, image->label);
+        a->tried.answers[change].right[images.first + i] = scores.first > 0;
     }
 }
 
@@ -127,10 +137,10 @@ static att_status run_changes(att_ablation *a, const att_batch *tiled, int first
 static att_status note_images(att_ablation *a, const att_batch *batch, const att_dataset *dataset)
 {
     char name[ATT_DATA_MAX_NAME];
-    if (a->image_count + batch->count > a->capacity)
+    if (a->pass_count + batch->count > a->capacity)
         return att_fail(a->context, ATT_ERR_INTERNAL, "more images than an ablation has room for");
     for (int i = 0; i < batch->count; i++) {
-        att_ablated_image *image = &a->images[a->image_count + i];
+        att_ablated_image *image = &a->images[a->pass_count + i];
         image->index = batch->indices[i];
         image->label = att_dataset_label(dataset, image->index);
         image->labelled = image->label >= 0;
@@ -158,13 +168,15 @@ static const att_batch *repeat(att_ablation *a, const att_batch *batch, int time
 att_status att_ablation_observe(att_ablation *a, const att_batch *batch, const att_dataset *dataset)
 {
     att_replaced_batch room;
-    const seen images = {a->image_count, batch->count};
-    const int changes = 1 + a->part_count, fitting = a->samples / batch->count;
+    const seen images = {a->pass_count, batch->count};
+    const int changes = 1 + a->tried.count, fitting = a->samples / batch->count;
     const int times = fitting < changes ? fitting : changes;
     ATT_TRY(note_images(a, batch, dataset));
     const att_batch *tiled = repeat(a, batch, times, &room);
     for (int first = 0; first < changes; first += times)
         ATT_TRY(run_changes(a, tiled, first, first + times < changes ? times : changes - first, images));
-    a->image_count += batch->count;
+    a->pass_count += batch->count;
+    if (a->pass_count > a->image_count)
+        a->image_count = a->pass_count;
     return ATT_OK;
 }

@@ -30,10 +30,11 @@ static att_status add_cut(att_ablation *a, att_ablated_part *part, att_cut cut)
 /* Begins a part; its cuts follow. */
 static att_status add_part(att_ablation *a, const char *name)
 {
-    if (!att_list_grow(a->context, &a->parts, a->part_count, &a->part_room, sizeof *a->parts))
-        return att_fail_memory(a->context, sizeof *a->parts, "the parts of a network");
-    a->parts[a->part_count] = (att_ablated_part){.name = att_arena_string(&a->arena, name)};
-    return a->parts[a->part_count++].name ? ATT_OK : att_fail_memory(a->context, strlen(name), name);
+    att_ablated_parts *parts = &a->tried;
+    if (!att_list_grow(a->context, &parts->items, parts->count, &parts->room, sizeof *parts->items))
+        return att_fail_memory(a->context, sizeof *parts->items, "the parts of a network");
+    parts->items[parts->count] = (att_ablated_part){.name = att_arena_string(&a->arena, name)};
+    return parts->items[parts->count++].name ? ATT_OK : att_fail_memory(a->context, strlen(name), name);
 }
 
 static const char *name_cut(const att_ablation *a, att_cut cut, char name[WORD])
@@ -53,7 +54,7 @@ static att_status take(att_ablation *a, bool group, att_cut cut)
     char name[WORD];
     if (!group)
         ATT_TRY(add_part(a, name_cut(a, cut, name)));
-    return add_cut(a, &a->parts[a->part_count - 1], cut);
+    return add_cut(a, &a->tried.items[a->tried.count - 1], cut);
 }
 
 /* --- heads -------------------------------------------------------------------------------------------------------- */
@@ -237,7 +238,7 @@ static att_status take_item(att_ablation *a, const list_kind *kind, char *item)
         return att_fail(a->context, ATT_ERR_ARGUMENT, "%s: a part of the list is empty", kind->name);
     if (group)
         ATT_TRY(add_part(a, item));
-    att_ablated_part *part = group ? &a->parts[a->part_count - 1] : NULL; /* a group adds no further part */
+    att_ablated_part *part = group ? &a->tried.items[a->tried.count - 1] : NULL; /* a group adds no further part */
     for (char *word = item; word;) {
         char *plus = strchr(word, '+');
         if (plus)

@@ -105,6 +105,9 @@ static void put_layers(att_json_writer *writer, const att_ablation *a)
         att_json_begin_object(writer);
         att_json_put_string(writer, "node", a->layers[l].scope);
         att_json_put_integer(writer, "heads", a->layers[l].heads);
+        att_json_put_integer(writer, "prefix", a->layers[l].prefix);
+        att_json_put_integer(writer, "grid_h", a->layers[l].grid_h);
+        att_json_put_integer(writer, "grid_w", a->layers[l].grid_w);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -122,7 +125,7 @@ void att_ablation_write_json(const att_ablation *a, att_json_writer *writer)
         att_json_put_number(writer, "bound", a->bound);
     put_layers(writer, a);
     att_json_put_array(writer, "parts");
-    for (int p = 0; p < a->part_count; p++)
+    for (int p = 0; p < att_ablation_count(a); p++)
         put_change(writer, a, p);
     att_json_end_array(writer);
     att_json_put_array(writer, "correlations");
@@ -177,21 +180,21 @@ static const struct {
 static att_status add_changes(const att_ablation *a, att_npz *npz)
 {
     double *values;
-    att_status status = att_npz_add_texts(npz, "part.name", a->part_count, part_name, a);
+    att_status status = att_npz_add_texts(npz, "part.name", att_ablation_count(a), part_name, a);
     ATT_TRY(status);
-    ATT_TRY(att_new(a->context, &values, (size_t)a->part_count, "the changes of an ablation"));
+    ATT_TRY(att_new(a->context, &values, (size_t)att_ablation_count(a), "the changes of an ablation"));
     for (size_t c = 0; status == ATT_OK && c < sizeof columns / sizeof *columns; c++) {
-        for (int p = 0; p < a->part_count; p++)
+        for (int p = 0; p < att_ablation_count(a); p++)
             values[p] = columns[c].of(&a->changes[p]);
-        status = att_npz_add(npz, columns[c].name, "<f8", att_shape_of(a->part_count), values,
-                             (size_t)a->part_count * sizeof *values);
+        status = att_npz_add(npz, columns[c].name, "<f8", att_shape_of(att_ablation_count(a)), values,
+                             (size_t)att_ablation_count(a) * sizeof *values);
     }
     att_free(a->context, values);
     for (int f = 0; status == ATT_OK && f < a->figure_count; f++) {
         char name[96];
         snprintf(name, sizeof name, "figure %s %s", kinds[a->figures[f].kind], a->figures[f].name);
-        status = att_npz_add(npz, name, "<f8", att_shape_of(a->part_count), a->figures[f].values,
-                             (size_t)a->part_count * sizeof *a->figures[f].values);
+        status = att_npz_add(npz, name, "<f8", att_shape_of(att_ablation_count(a)), a->figures[f].values,
+                             (size_t)att_ablation_count(a) * sizeof *a->figures[f].values);
     }
     return status;
 }
@@ -200,7 +203,7 @@ static att_status add_changes(const att_ablation *a, att_npz *npz)
 static att_status add_answers(const att_ablation *a, att_npz *npz, const char *name, double *room,
                               double (*of)(const att_ablation *a, int change, int64_t image))
 {
-    const int64_t rows = 1 + a->part_count;
+    const int64_t rows = 1 + att_ablation_count(a);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < a->image_count; i++)
             room[r * a->image_count + i] = of(a, (int)r - 1, i);
@@ -258,8 +261,8 @@ static att_status fill(const att_ablation *a, att_npz *npz)
 {
     double *room;
     ATT_TRY(add_changes(a, npz));
-    ATT_TRY(
-        att_new(a->context, &room, (size_t)(1 + a->part_count) * (size_t)a->image_count, "the answers of an image"));
+    ATT_TRY(att_new(a->context, &room, (size_t)(1 + att_ablation_count(a)) * (size_t)a->image_count,
+                    "the answers of an image"));
     att_status status = add_images(a, npz, room);
     att_free(a->context, room);
     return status;
