@@ -361,7 +361,7 @@ def test_links(page):
     links = page.evaluate("[...document.querySelectorAll('.pages a')].map(link => link.getAttribute('href'))")
     page.evaluate("document.querySelector('.pages a[href^=\"/network\"]').focus()")
     link = page.evaluate("document.querySelector('.pages a[href^=\"/network\"]').getAttribute('href')")
-    check(len(links) == 5 and links[0] == "/", f"links to pages: {links}")
+    check(len(links) == 6 and links[0] == "/", f"links to pages: {links}")
     check(link == f"/network#image=d0&model={MODEL}", f"link to the network: {link}")
 
 

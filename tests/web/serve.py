@@ -128,7 +128,7 @@ def check_start(browser):
     write("later", begin() + step(1))
     wait_until(page, f"Boolean({ROW % json.dumps('later')})", "a run that starts later appears")
     links = page.evaluate("[...document.querySelectorAll('.pages a')].map(link => link.textContent)")
-    check(links == ["Runs", "Explore", "Ablate", "Network", "Lessons"], f"links of the start page: {links}")
+    check(links == ["Runs", "Explore", "Ablate", "Means", "Network", "Lessons"], f"links of the start page: {links}")
     quiet(page, "the start page")
     return page
 
