@@ -99,6 +99,11 @@ att_status att_json_parse_unique(att_context *context, const char *what, const c
     return parse(context, what, bytes, size, JSON_REJECT_DUPLICATES, root);
 }
 
+att_status att_json_parse_reals(att_context *context, const char *what, const char *bytes, size_t size, json_t **root)
+{
+    return parse(context, what, bytes, size, JSON_DECODE_INT_AS_REAL, root);
+}
+
 /* --- members ------------------------------------------------------------------------------------------------------ */
 
 /* Returns the offset after the closing quote of the string that begins at `at`, or `size` if there is none. */

@@ -24,6 +24,9 @@ ATT_FOR_LAB att_status att_json_parse(att_context *context, const char *what, co
 /* Like att_json_parse(), but fails with ERR_FORMAT if an object has a key twice. */
 att_status att_json_parse_unique(att_context *context, const char *what, const char *bytes, size_t size, json_t **root);
 
+/* Like att_json_parse(), but reads integers as reals, so that they may be beyond int64. */
+att_status att_json_parse_reals(att_context *context, const char *what, const char *bytes, size_t size, json_t **root);
+
 /* An array of objects in a file. */
 typedef struct att_json_array {
     const char *name; /* the member of the file's object that it is; NULL: it is the file */
