@@ -21,6 +21,8 @@ att_folder(src/base/comm USES att_core)
 att_folder(src/base/io USES att_core PkgConfig::JANSSON PkgConfig::YAML PkgConfig::ARCHIVE PkgConfig::SPNG PkgConfig::JPEG
            PkgConfig::WEBP PkgConfig::EXPAT ZLIB::ZLIB)
 att_folder(src/base/flags USES att_io)
+# Tokenizers.
+att_folder(src/data/text USES att_io PkgConfig::UTF8PROC)
 att_folder(src/data USES att_io att_comm)
 att_folder(src/engine/graph USES att_core)
 att_folder(src/engine/ops USES att_graph)

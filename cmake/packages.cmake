@@ -37,8 +37,8 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library, pkg-config and CMake files of libattscope.")
 # The libraries that the static library needs.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${PROJECT_VERSION}), libdnnl-dev, ocl-icd-opencl-dev, \
-libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libexpat1-dev, libjpeg-dev, libwebp-dev, zlib1g-dev, \
-libarpack2-dev, liblapack-dev, liblbfgs-dev${ATT_SQLITE_PACKAGE}${ATT_HUB_PACKAGES}")
+libjansson-dev, libyaml-dev, libarchive-dev, libspng-dev, libexpat1-dev, libjpeg-dev, libwebp-dev, \
+libutf8proc-dev, zlib1g-dev, libarpack2-dev, liblapack-dev, liblbfgs-dev${ATT_SQLITE_PACKAGE}${ATT_HUB_PACKAGES}")
 
 # libattscope-lab calls private functions of libattscope, so both must come from the same build.
 set(CPACK_DEBIAN_LAB_PACKAGE_NAME ${lab})

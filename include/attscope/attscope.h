@@ -44,6 +44,7 @@
 #include <attscope/tensor.h>
 #include <attscope/tensors.h>
 #include <attscope/text.h>
+#include <attscope/tokenizer.h>
 #include <attscope/train.h>
 #include <attscope/update.h>
 #include <attscope/version.h>
