@@ -16,6 +16,7 @@
     X(predict)              \
     X(embed)                \
     X(probe)                \
+    X(tokenize)             \
     X(maps)                 \
     X(explain)              \
     X(coco_eval)            \
