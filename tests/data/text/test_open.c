@@ -99,6 +99,60 @@ SCRATCH_TEST(roberta_puts_two_separators_between_texts)
     expect_pieces(self, json, "a", NULL, "[CLS]/0 a/0 [SEP]/0");
 }
 
+SCRATCH_TEST(long_words_are_unknown)
+{
+    expect_pieces(self, "{\"model\": {\"type\": \"WordPiece\", \"max_input_chars_per_word\": 3, " VOCABULARY "}}",
+                  "abb", NULL, "a/0 ##b/0 ##b/0");
+    expect_pieces(self, "{\"model\": {\"type\": \"WordPiece\", \"max_input_chars_per_word\": 3, " VOCABULARY "}}",
+                  "abbb", NULL, "[UNK]/0");
+}
+
+/* Opens a tokenizer with the added token "new", id 6, and these settings of it; and "ne", id 7, and "new-", id 8. */
+static void expect_added(scratch *self, const char *settings, const char *text, const char *pieces)
+{
+    char json[1024];
+    snprintf(json, sizeof json,
+             "{\"added_tokens\": [{\"id\": 6, \"content\": \"new\", %s}, {\"id\": 7, \"content\": \"ne\"}, {\"id\": 8, "
+             "\"content\": \"new-\", \"normalized\": false}], " BERT ", " WORDPIECE "}",
+             settings);
+    expect_pieces(self, json, text, NULL, pieces);
+}
+
+SCRATCH_TEST(added_tokens_are_found_in_the_text)
+{
+    expect_added(self, "\"normalized\": true", "aNewb new ne-", "a/0 new/0 [UNK]/0 new/0 ne/0 [UNK]/0");
+    expect_added(self, "\"normalized\": false", "New new-new", "ne/0 [UNK]/0 new-/0 new/0");
+    expect_added(self, "\"normalized\": false, \"single_word\": true", "anew new newa c",
+                 "a/0 ne/0 [UNK]/0 new/0 ne/0 [UNK]/0 c/0");
+    expect_added(self, "\"special\": true", "New new", "ne/0 [UNK]/0 new/0");
+}
+
+/* The bytes of tokens that take blanks include these. */
+SCRATCH_TEST(added_tokens_take_blanks)
+{
+    static const struct {
+        const char *settings;
+        size_t begin, end;
+    } cases[] = {{"\"lstrip\": true", 1, 6}, {"\"rstrip\": true", 3, 8}, {"\"single_word\": true", 3, 6}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char json[1024];
+        att_tokenizer *tokenizer = NULL;
+        att_encoding encoding;
+        snprintf(json, sizeof json,
+                 "{\"added_tokens\": [{\"id\": 6, \"content\": \"new\", %s}], " BERT ", " WORDPIECE "}",
+                 cases[i].settings);
+        CHECK(self->context, open_text(self, json, &tokenizer));
+        CHECK(self->context,
+              att_tokenizer_encode(tokenizer, &(att_encode_text){"a  new  c", 9}, NULL, NULL, &encoding));
+        assert_int_equal(encoding.count, 3);
+        assert_int_equal(encoding.tokens[1].id, 6);
+        assert_int_equal(encoding.tokens[1].begin, cases[i].begin);
+        assert_int_equal(encoding.tokens[1].end, cases[i].end);
+        att_encoding_free(self->context, &encoding);
+        att_tokenizer_destroy(&tokenizer);
+    }
+}
+
 SCRATCH_TEST(truncation_is_a_limit)
 {
     att_tokenizer *tokenizer = NULL;
