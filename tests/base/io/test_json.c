@@ -56,6 +56,18 @@ static char *repeat(char opening, const char *entry, int count, char closing)
 }
 
 /* Short texts with many values. */
+SCRATCH_TEST(large_integers_are_reals_if_asked_for)
+{
+    static const char text[] = "{\"limit\": 1000000000000000019884624838656, \"one\": 1}";
+    json_t *root = NULL;
+    assert_fails(self->context, att_json_parse(self->context, "source", text, sizeof(text) - 1, &root), ATT_ERR_FORMAT,
+                 "too big integer");
+    CHECK(self->context, att_json_parse_reals(self->context, "source", text, sizeof(text) - 1, &root));
+    assert_true(json_number_value(json_object_get(root, "limit")) == 1000000000000000019884624838656.0);
+    assert_true(json_is_real(json_object_get(root, "one")));
+    json_decref(root);
+}
+
 SCRATCH_TEST(a_text_of_too_many_values_is_refused)
 {
     static const char reason[] = "JSON that would need more than the limit of 536870912 bytes of memory";
