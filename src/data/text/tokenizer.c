@@ -296,7 +296,7 @@ static att_status encode_text(encode_work *work, const att_encode_text *text, co
 }
 
 /* Shortens two texts to `most` tokens together, the longer one first. */
-static void truncate(int counts[2], int most)
+static void shorten(int counts[2], int most)
 {
     int shorter = counts[0] <= counts[1] ? counts[0] : counts[1];
     if (counts[0] + counts[1] <= most)
@@ -347,7 +347,7 @@ static att_status encode_both(encode_work work[2], const att_encode_text *text, 
         ATT_TRY(encode_text(&work[1], pair, options->name ? options->name : "the second text"));
     int counts[2] = {work[0].tokens.count, work[1].tokens.count};
     if (options->max_length > 0)
-        truncate(counts, options->max_length - special);
+        shorten(counts, options->max_length - special);
     return assemble(work, template, counts, options->plain, encoding);
 }
 
