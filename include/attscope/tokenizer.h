@@ -33,10 +33,14 @@ typedef struct att_tokenizer att_tokenizer;
  *                    TemplateProcessing, BertProcessing and RobertaProcessing; added tokens. Anything else is refused
  *                    by its name, with ERR_UNSUPPORTED. The decoder and the padding are not used. A truncation is not
  *                    applied by itself, but its length is att_tokenizer_info.limit.
+ *                    tokenizer_config.json beside it gives the limit, if there is no truncation, and may not contradict
+ *                    BertNormalizer by its do_lower_case.
  *   vocab.txt        pieces of WordPiece, one a line; the first has id 0. tokenizer_config.json and
  *                    special_tokens_map.json beside it are read, if they exist: do_lower_case (default: true),
  *                    strip_accents (default: as do_lower_case), tokenize_chinese_chars (default: true),
- *                    model_max_length, and the special pieces (default: "[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]").
+ *                    model_max_length, added_tokens_decoder, the special pieces (default: "[UNK]", "[CLS]", "[SEP]",
+ *                    "[PAD]", "[MASK]"; of MPNet "<s>", "</s>", "<pad>", "<mask>"), and tokenizer_class, which must be
+ *                    that of BERT (the default), DistilBERT, ELECTRA or MPNet.
  *
  * On success the caller owns *tokenizer and frees it with att_tokenizer_destroy(); on failure it is unchanged. Errors:
  * ERR_NOT_FOUND (nothing there, or a folder without either file), ERR_FORMAT (a malformed file, or one that contradicts

@@ -273,6 +273,14 @@ void att_normalizer_free(att_normalizer *normalizer)
     normalizer->count = 0;
 }
 
+int att_normalizer_lowers(const att_normalizer *normalizer)
+{
+    for (int i = 0; i < normalizer->count; i++)
+        if (normalizer->steps[i].kind->apply == apply_bert)
+            return normalizer->steps[i].lower;
+    return -1;
+}
+
 att_status att_normalizer_apply(const att_normalizer *normalizer, att_characters *text, att_characters *other)
 {
     for (int i = 0; i < normalizer->count; i++) {

@@ -24,6 +24,8 @@ typedef struct att_normalizer {
  * Errors: ERR_FORMAT, ERR_UNSUPPORTED, ERR_MEMORY. */
 att_status att_normalizer_read(const att_part *part, att_normalizer *normalizer);
 void att_normalizer_free(att_normalizer *normalizer);
+/* Whether a BertNormalizer makes texts lower case: 1 or 0; -1: there is none. */
+int att_normalizer_lowers(const att_normalizer *normalizer);
 /* Applies all steps to *text. other: a buffer, which may take the place of *text. Errors: ERR_FORMAT (a damaged
  * "precompiled_charsmap"). If memory is exhausted, text->failed is set. */
 att_status att_normalizer_apply(const att_normalizer *normalizer, att_characters *text, att_characters *other);

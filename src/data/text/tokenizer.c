@@ -66,19 +66,32 @@ static att_status read_object(att_tokenizer *t, const char *path, const json_t *
     return att_templates_read(&templates, &t->model.vocabulary, t->templates);
 }
 
+/* Refuses a setting that the tokenizer contradicts: transformers would follow it, `tokenizers` would not. */
+static att_status check_lower(const att_tokenizer *t, const char *path, const json_t *config)
+{
+    const json_t *lower = json_object_get(config, "do_lower_case");
+    const int found = att_normalizer_lowers(&t->normalizer);
+    if (found >= 0 && json_is_boolean(lower) && json_is_true(lower) != (found == 1))
+        return att_fail(
+            t->context, ATT_ERR_FORMAT,
+            "%s: \"do_lower_case\" is %s, but the \"lowercase\" of tokenizer.json is %s; make both the same", path,
+            found ? "false" : "true", found ? "true" : "false");
+    return ATT_OK;
+}
+
 /* Takes the limit from tokenizer_config.json, unless it is "no limit", a very large number. */
-static att_status read_limit(att_tokenizer *t, const char *folder)
+static att_status read_config(att_tokenizer *t, const char *folder)
 {
     enum { UNLIMITED = 1000000 };
     char path[ATT_TEXT_PATH];
     json_t *config;
     ATT_TRY(att_text_settings_read(t->context, folder, "tokenizer_config.json", path, &config));
-    const json_t *value = json_object_get(config, "model_max_length");
-    const double limit = json_number_value(value);
+    const double limit = json_number_value(json_object_get(config, "model_max_length"));
     if (t->limit == 0 && limit >= 1 && limit <= UNLIMITED)
         t->limit = (int)limit;
+    const att_status status = check_lower(t, path, config);
     json_decref(config);
-    return ATT_OK;
+    return status;
 }
 
 static att_status read_json(att_tokenizer *t, const char *path, json_t **root)
@@ -111,7 +124,7 @@ static att_status read_file(att_tokenizer *t, const char *path, const char *fold
     if (status == ATT_OK)
         status = read_object(t, path, root);
     json_decref(root);
-    return status == ATT_OK ? read_limit(t, folder) : status;
+    return status == ATT_OK ? read_config(t, folder) : status;
 }
 
 static att_status fail_missing(att_context *context, const char *folder)

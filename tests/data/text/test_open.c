@@ -172,6 +172,20 @@ SCRATCH_TEST(truncation_is_a_limit)
     att_tokenizer_destroy(&tokenizer);
 }
 
+SCRATCH_TEST(a_setting_that_contradicts_the_tokenizer_is_refused)
+{
+    att_tokenizer *tokenizer = NULL;
+    scratch_text(self, "tokenizer_config.json", "{\"do_lower_case\": false}");
+    assert_fails(self->context, open_text(self, "{" BERT ", " WORDPIECE "}", &tokenizer), ATT_ERR_FORMAT,
+                 "tokenizer_config.json: \"do_lower_case\" is false, but the \"lowercase\" of tokenizer.json is true; "
+                 "make both the same");
+    CHECK(self->context, open_text(self, "{" WORDPIECE "}", &tokenizer));
+    att_tokenizer_destroy(&tokenizer);
+    scratch_text(self, "tokenizer_config.json", "{\"do_lower_case\": true}");
+    CHECK(self->context, open_text(self, "{" BERT ", " WORDPIECE "}", &tokenizer));
+    att_tokenizer_destroy(&tokenizer);
+}
+
 SCRATCH_TEST(other_files_are_refused)
 {
     static const struct {
