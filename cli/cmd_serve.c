@@ -1,12 +1,8 @@
 /* attscope serve: local pages that show runs while they train, and explore checkpoints. */
-#include <time.h>
-
-#include <attscope/lab/serve.h>
-
 #include "cli.h"
 #include "network.h"
 #include "paths.h"
-#include "stop.h"
+#include "server.h"
 
 typedef struct settings {
     att_serve_options options;
@@ -32,13 +28,6 @@ static const att_flag_group page_group = {"Server", page_options, sizeof page_op
                                           .defaults = NULL};
 static const att_flag_use uses[] = {{&page_group, 0}};
 
-static void wait_for_stop(void)
-{
-    const struct timespec moment = {.tv_nsec = 100000000}; /* a signal ends it early */
-    while (!cli_stop_asked())
-        nanosleep(&moment, NULL);
-}
-
 static int run(cli_app *cli, void *user, const char *const *paths, int count)
 {
     static const char *const usual[] = {"output/train"}; /* where attscope train writes by default */
@@ -56,18 +45,7 @@ static int run(cli_app *cli, void *user, const char *const *paths, int count)
     options.path_count = count > 0 ? count : 1;
     options.hosts = s->hosts.values;
     options.host_count = s->hosts.count;
-    att_server *server = NULL;
-    cli_stop_on_signals();
-    code = cli_check(cli, att_server_start(cli->context, &options, &server));
-    if (code != CLI_OK)
-        return code;
-    cli_print("%s\n", att_server_url(server));
-    cli_flush();
-    cli_note(cli,
-             "Open this address in a browser on this machine. It contains a secret token. Ctrl-C ends the server.");
-    wait_for_stop();
-    att_server_close(&server);
-    return CLI_OK;
+    return cli_run_server(cli, &options, "/");
 }
 
 const cli_command cli_command_serve = {

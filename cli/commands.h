@@ -26,6 +26,7 @@
     X(convert)              \
     X(report)               \
     X(serve)                \
+    X(tour)                 \
     X(experiment)           \
     X(reproduce)            \
     X(ode)                  \

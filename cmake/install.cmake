@@ -54,6 +54,10 @@ install(DIRECTORY ${ATT_PAGES}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONEN
 install(DIRECTORY ${ATT_PAGES}/bash-completion ${ATT_PAGES}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}
         COMPONENT command)
 
+# tools/make-tour makes it.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/../share/attscope/tour DESTINATION ${CMAKE_INSTALL_DATADIR}/attscope
+        COMPONENT command OPTIONAL)
+
 # Where Debian's python3 looks for packages of the system. tools/build-wheel makes the package for other systems.
 install(DIRECTORY python/attscope DESTINATION lib/python3/dist-packages COMPONENT python
         PATTERN "__pycache__" EXCLUDE)
