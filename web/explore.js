@@ -560,12 +560,14 @@ function makePage(models, { images, count, uploads }) {
     sides.forEach((side) => side.run());
   }
   function showStrip() {
+    const focused = strip.contains(document.activeElement);
     strip.replaceChildren(...[...uploads, ...images].map(({ id, name }) => element("button", { type: "button",
       "aria-pressed": String(id === page.shared.image), title: name, "aria-label": name,
       onclick: () => chooseImage(id) },
     element("img", { src: `api/thumbnail?image=${encodeURIComponent(id)}`, alt: "", width: 58, height: 58,
       loading: "lazy" }))), ...(images.length < count ? [element("button", { type: "button", class: "quiet more-images",
       onclick: more }, `More (${images.length} of ${count} shown)`)] : []));
+    if (focused) strip.querySelector("[aria-pressed='true']")?.focus();
   }
   function more() {
     return guarded(async () => {

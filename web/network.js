@@ -340,6 +340,7 @@ function makePage(models, images) {
       state.node = box.name;
       state.tensor = "";
       showDetail(box);
+      if (detail.getBoundingClientRect().top > innerHeight) detail.scrollIntoView(); /* below the graph, on a phone */
     }
     changed();
   }

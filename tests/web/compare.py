@@ -337,6 +337,12 @@ def test_keyboard(server, browser):
     wait(page, "new URLSearchParams(location.hash.slice(1)).get('layer') === '1'")
     key(page, "Tab", 9)
     check(not page.evaluate("document.activeElement.matches('.grid button')"), "the maps are several stops of the Tab key")
+    page.evaluate("document.querySelector('.strip [tabindex=\"0\"]').focus()")
+    key(page, "ArrowRight", 0)
+    key(page, "Enter", 13, "\r")
+    wait(page, "new URLSearchParams(location.hash.slice(1)).get('image') === 'd1'")
+    focused = "document.activeElement === document.querySelector('.strip [aria-pressed=\"true\"]')"
+    check(page.evaluate(focused), "the choice of an image loses the focus")
     stops = page.evaluate("[...document.querySelectorAll('.grid button')].filter(b => b.tabIndex === 0).length")
     check(stops == 1, f"{stops} maps are stops of the Tab key")
 
