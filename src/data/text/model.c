@@ -1,6 +1,5 @@
 #include "data/text/model.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/core/error.h"

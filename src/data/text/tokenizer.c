@@ -1,6 +1,5 @@
 #include <attscope/tokenizer.h>
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"

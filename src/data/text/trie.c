@@ -1,7 +1,5 @@
 #include "data/text/trie.h"
 
-#include <string.h>
-
 #include "base/core/error.h"
 #include "data/text/characters.h"
 

@@ -6,9 +6,9 @@
 #include "base/core/error.h"
 #include "data/text/model.h"
 
-/* Returns the score that `tokenizers` reads from the number's shortest digits: it divides them, as a whole number, by a
- * power of ten, and rounds twice. The last bit decides between divisions whose sums are equal, such as those of "haha"
- * into "ha" and "ha", in another order. */
+/* Returns the score as `tokenizers` reads it from the number's shortest digits: it divides them, as a whole number, by
+ * a power of ten, and so rounds twice. The last bit matters: divisions into the same pieces in another order have equal
+ * sums but for rounding. */
 static double rounded_twice(double score)
 {
     enum { MOST_DECIMALS = 22 }; /* larger powers of ten are not exact */
@@ -34,7 +34,7 @@ static att_status read_piece(const att_part *part, const json_t *pieces, size_t 
 {
     const json_t *entry = json_array_get(pieces, index), *number = json_array_get(entry, 1);
     *piece = json_string_value(json_array_get(entry, 0));
-    *score = rounded_twice(json_number_value(number));
+    *score = json_number_value(number);
     if (json_array_size(entry) != 2 || !*piece || !json_is_number(number))
         return att_part_fail(part, ATT_ERR_FORMAT, "\"vocab\", element %zu: expected an array of a piece and its score",
                              index);
@@ -58,7 +58,9 @@ static att_status add_pieces(const att_part *part, const json_t *pieces, att_tex
     double least = DBL_MAX;
     for (size_t i = 0; i < json_array_size(pieces); i++) {
         const char *piece;
-        ATT_TRY(read_piece(part, pieces, i, &piece, &model->scores[i]));
+        double score;
+        ATT_TRY(read_piece(part, pieces, i, &piece, &score));
+        model->scores[i] = rounded_twice(score);
         att_vocabulary_add(&model->vocabulary, piece, (int)i);
         least = model->scores[i] < least ? model->scores[i] : least;
     }

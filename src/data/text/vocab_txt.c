@@ -1,6 +1,5 @@
 #include "data/text/vocab_txt.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"
