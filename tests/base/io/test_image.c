@@ -400,6 +400,32 @@ SCRATCH_TEST(images_are_turned_as_pillow_turns_them)
     assert_int_equal(golden_each(self, "turned", check_turned), 3 * 8);
 }
 
+SCRATCH_TEST(boxes_of_turned_images_are_found_in_the_stored_one)
+{
+    enum { WIDTH = 5, HEIGHT = 3 };
+    uint8_t stored[WIDTH * HEIGHT];
+    for (int i = 0; i < WIDTH * HEIGHT; i++)
+        stored[i] = (uint8_t)i;
+    for (int orientation = 2; orientation <= 8; orientation++) {
+        uint8_t *pixels = att_allocate(self->context, sizeof stored);
+        assert_non_null(pixels);
+        memcpy(pixels, stored, sizeof stored);
+        att_image image = {WIDTH, HEIGHT, 1, pixels};
+        CHECK(self->context, att_image_turn(self->context, "an image", orientation, &image));
+        for (int y = 0; y + 2 <= image.height; y++)
+            for (int x = 0; x < image.width; x++) {
+                const att_box box = att_image_stored_box(orientation, (att_box){x, y, 1, 2}, WIDTH, HEIGHT);
+                const uint8_t above = image.pixels[y * image.width + x],
+                              below = image.pixels[(y + 1) * image.width + x];
+                const uint8_t first = stored[box.y * WIDTH + box.x],
+                              last = stored[(box.y + box.height - 1) * WIDTH + box.x + box.width - 1];
+                assert_int_equal(box.width * box.height, 2);
+                assert_true((first == above && last == below) || (first == below && last == above));
+            }
+        att_image_free(self->context, &image);
+    }
+}
+
 static att_box small_box(void *user, int width, int height)
 {
     const att_box *box = user;
