@@ -1,41 +1,47 @@
-/* attscope/tensors.h - reads the named tensors of a file: safetensors, a PyTorch checkpoint, or an index of several
- * such files.
+/* attscope/tensors.h - reads the named tensors of a file: safetensors, a PyTorch checkpoint, an archive of NumPy, or an
+ * index of several such files.
  *
  * The format is recognised by the contents, never by the file name. An index (model.safetensors.index.json,
  * pytorch_model.bin.index.json) is JSON whose object "weight_map" gives the file of each tensor. These files must lie
  * in its folder and hold exactly its tensors. They are read as one, without metadata. PyTorch checkpoints are the
  * files that torch.save() writes (.pth, .pt, .pth.tar, .th, .bin): a zip archive of one folder with one pickle, or the
  * pickles of PyTorch before 1.6. Checksums of a zip archive are verified if it has them. A restricted interpreter reads
- * the pickles: it builds tensors and containers only, and never runs code from the file. Other objects of a training
- * are skipped, also those of classes that attscope does not know, unless they contain tensors where weights are
- * expected. The tensors of a PyTorch checkpoint are found in these steps:
+ * the pickles: it builds tensors and containers only, and never runs code from the file. TorchScript programs are read
+ * as the containers that their parts are, without their code. Archives of NumPy (.npz) are read if numpy.savez() wrote
+ * them, uncompressed; slashes in names become dots. Other objects of a training are skipped, also those of classes that
+ * attscope does not know, unless they contain tensors where weights are expected. The tensors of a PyTorch checkpoint
+ * are found in these steps:
  *
  *   1. the dictionary under the first of these keys that holds tensors; the search is repeated inside it: state_dict,
  *      model_state_dict, model, module, net, network, weights, params, teacher, student. If there is none, the file's
- *      own object: a dictionary, a list, or one tensor, which is named "tensor";
+ *      only dictionary of tensors, if at most two tensors are beside it; else its own object: a dictionary, a list, or
+ *      one tensor, which is named "tensor";
  *   2. the keys of nested containers are joined by dots;
  *   3. the names of wrappers (_orig_mod., _fsdp_wrapped_module., _checkpoint_wrapped_module., module.) are removed
  *      inside names (module. as the first or second part only), and prefixes that nearly all names have (module.,
  *      _orig_mod., model., backbone., ...). At most 16 names, and at most a quarter of them, may lack such a prefix (a
  *      counter).
  *
- * Step 3 also applies to safetensors files and to an index.
+ * Step 3 also applies to safetensors files, archives of NumPy and an index.
  *
  * The path "FILE#PART" opens a part of a file: the tensors whose full names (the keys of all containers, joined by
  * dots) begin with "PART.", without this beginning. They replace steps 1 and 2, and no average is looked for. PART has
- * no '/'. A file that is itself called "FILE#PART" has precedence. If step 1 finds several of its keys, the others are
- * named by att_tensors_skipped(). A checkpoint without such a key that has several dictionaries of tensors is refused
+ * no '/'. A part that the file lacks is refused (ERR_NOT_FOUND) with a list of those beside it. A file that is itself
+ * called "FILE#PART" has precedence. If step 1 finds several of its keys, the others are named by
+ * att_tensors_skipped(). A checkpoint without such a key that has several dictionaries of tensors is refused
  * (ERR_FORMAT); the message lists them as parts. The state of an optimiser is none of them.
  *
  * In both formats, tensors that only training uses are skipped: mask_token; MAE's decoder
  * (decoder_embed., decoder_pos_embed, decoder_blocks., decoder_norm., decoder_pred.); the projection heads of DINO,
- * iBOT and DINOv2 (head.mlp.0., head.last_layer, dino_head., ibot_head., ...). If the network's names begin with
- * encoder_q. or base_encoder., MoCo's projection (fc. or head. in it), second encoder, predictor and queue are skipped
- * as well. If the network's names have any prefix of step 3, tensors without it whose names show that they are part of
- * a loss (criterion., loss_fn.weight, class_weights, ...), a metric (val_acc., metrics., states of torchmetrics such as
- * auc.preds), a moving average (ema., ema_model., ...) or a teacher (teacher.) are skipped, too: programs with
- * Lightning store them beside the network. They do not count in step 3. Blocks of a ViT that DINOv2 has split into
- * chunks ("blocks.<chunk>.<block>.") get their usual names.
+ * iBOT and DINOv2 (head.mlp.0., head.last_layer, dino_head., ibot_head., ...), of MSN (fc.fc1., fc.bn1., ...) and SwAV
+ * (projection_head., prototypes.); the head of masked patches of BEiT and EVA-02 (lm_head.). If the network's names
+ * begin with encoder_q., base_encoder. or, in a file with a predictor, encoder., the projection (fc. or head. in it),
+ * second encoder, predictor and queue of MoCo and SimSiam are skipped as well. If they begin with visual.trunk.,
+ * open_clip's text network and projection are. If the network's names have any prefix of step 3, tensors without it
+ * whose names show that they are part of a loss (criterion., loss_fn.weight, class_weights, ...), a metric (val_acc.,
+ * metrics., states of torchmetrics such as auc.preds), a moving average (ema., ema_model., ...), a teacher (teacher.)
+ * or a projection (projector.) are skipped, too: programs with Lightning store them beside the network. They do not
+ * count in step 3. Blocks of a ViT that DINOv2 has split into chunks ("blocks.<chunk>.<block>.") get their usual names.
  *
  * A moving average of the weights (state_dict_ema, model_ema, ...) is found in the same way. If the file also has
  * weights, the average's tensors are called "ema.<name>" and come after the others; if not, the average is taken as the
@@ -64,8 +70,8 @@ typedef struct att_tensors att_tensors;
  *
  * On success the caller owns *file and closes it with att_tensors_close(). Errors, all with a message that names the
  * file and, if there is one, the tensor: ERR_FORMAT (says what was found and expected; for a pickle, which function it
- * would call); ERR_UNSUPPORTED (a tensor of rank above ATT_MAX_RANK, quantised or sparse tensors, a compressed archive,
- * a TorchScript program); ERR_NOT_FOUND, ERR_IO, ERR_MEMORY, ERR_STOPPED (att_settings.stop).
+ * would call); ERR_UNSUPPORTED (a tensor of rank above ATT_MAX_RANK, quantised or sparse tensors, a compressed
+ * archive); ERR_NOT_FOUND, ERR_IO, ERR_MEMORY, ERR_STOPPED (att_settings.stop).
  */
 ATT_API ATT_MUST_CHECK att_status att_tensors_open(att_context *context, const char *path, att_tensors **file);
 ATT_API void att_tensors_close(att_tensors **file);

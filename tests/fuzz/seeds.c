@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "base/io/npz.h"
 #include "base/io/png_write.h"
 #include "commands.h"
 #include "help.h"
@@ -61,6 +62,23 @@ static void make_safetensors(void)
     size_t size;
     char *bytes = read_file("small.safetensors", &size);
     keep("safetensors", "small", bytes, size);
+}
+
+static void make_arrays(void)
+{
+    static const float values[6] = {0, 1, -1, 0.5f, 2, 1e-3f};
+    char path[600];
+    att_npz *npz;
+    snprintf(path, sizeof path, "%s/small.npz", fuzz_folder());
+    fuzz_require(att_npz_open(fuzz_context(), path, &npz) == ATT_OK &&
+                     att_npz_add(npz, "head/kernel", "<f4", att_shape_of(2, 3), values, sizeof values) == ATT_OK &&
+                     att_npz_add(npz, "step", "<i8", att_shape_of(1), values, 8) == ATT_OK &&
+                     att_npz_add(npz, "names", "<U1", att_shape_of(1), values, 4) == ATT_OK &&
+                     att_npz_commit(&npz) == ATT_OK,
+                 att_context_message(fuzz_context()));
+    size_t size;
+    char *bytes = read_file("small.npz", &size);
+    keep("torch", "arrays", bytes, size);
 }
 
 static void make_checkpoint(void)
@@ -360,6 +378,7 @@ int main(int count, char **arguments)
     root = arguments[1];
     mkdir(root, 0755);
     make_safetensors();
+    make_arrays();
     make_checkpoint();
     make_pickles();
     make_maps(4, "small");

@@ -9,6 +9,8 @@
 #define SAVE "; in the program that made it, save the weights as safetensors"
 #define FROM "; open the PyTorch checkpoint or the safetensors that it was made from"
 
+#define MESSAGE_PACK "MessagePack, as Flax writes" SAVE
+
 typedef struct kind {
     const char *bytes; /* at `offset`; letters match in both cases */
     size_t offset;
@@ -29,7 +31,8 @@ static const kind kinds[] = {
     {"\x93NUMPY", 0, NULL, "an array of NumPy; expected tensors with names"},
     {"\x1f\x8b", 0, NULL, "a gzip archive; unpack it"},
     {NULL, 0, ".onnx", "ONNX" FROM},
-    {NULL, 0, ".msgpack", "MessagePack, as Flax writes" SAVE},
+    {NULL, 0, ".msgpack", MESSAGE_PACK},
+    {NULL, 0, ".pb", "a graph of TensorFlow" SAVE},
 };
 
 static bool begins(const kind *k, const uint8_t *begin, size_t size)
@@ -53,6 +56,13 @@ static bool is_onnx(const uint8_t *begin, size_t size)
     return begin[2] == GRAPH || (begin[2] >= (2 << 3 | TEXT) && begin[2] <= (4 << 3 | TEXT) && begin[2] % 8 == TEXT);
 }
 
+/* A map of at most 15 items, whose first key is a text of at most 31 bytes: "params" of Flax. */
+static bool is_message_pack(const uint8_t *begin, size_t size)
+{
+    return size > 2 && begin[0] > 0x80 && begin[0] < 0x90 && begin[1] > 0xa0 && begin[1] < 0xc0 && begin[2] >= 'a' &&
+           begin[2] <= 'z';
+}
+
 static bool is_text(const uint8_t *begin, size_t size)
 {
     enum { LEAST = 8 };
@@ -64,10 +74,18 @@ static bool is_text(const uint8_t *begin, size_t size)
 
 static const char *kind_of(const char *path, const uint8_t *begin, size_t size)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (kinds[i].ending ? ends(path, kinds[i].ending) : begins(&kinds[i], begin, size))
+    size_t blanks = 0; /* HTML may begin with them */
+    while (blanks < size && (begin[blanks] == ' ' || (begin[blanks] >= '\t' && begin[blanks] <= '\r')))
+        blanks++;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t skipped = kinds[i].bytes && kinds[i].bytes[0] == '<' ? blanks : 0;
+        if (kinds[i].ending ? ends(path, kinds[i].ending) : begins(&kinds[i], begin + skipped, size - skipped))
             return kinds[i].is;
-    return is_onnx(begin, size) ? "ONNX" FROM : is_text(begin, size) ? "text" : NULL;
+    }
+    return is_onnx(begin, size)           ? "ONNX" FROM
+           : is_message_pack(begin, size) ? MESSAGE_PACK
+           : is_text(begin, size)         ? "text"
+                                          : NULL;
 }
 
 bool att_other_file(const char *path, const uint8_t *begin, size_t size, char text[ATT_OTHER_FILE_TEXT])

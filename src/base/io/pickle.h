@@ -137,6 +137,9 @@ const att_pickle_global *att_pickle_global_find(att_pickle_text module, att_pick
 bool att_pickle_is_unsupported_tensor(const att_pickle *pickle, const att_pickle_value *value, const char **what);
 /* Returns whether an OPAQUE value cannot contain weights, according to the list. */
 bool att_pickle_is_inert(const att_pickle *pickle, const att_pickle_value *value);
+/* If *ref is a module of a TorchScript program, sets *ref to its state, a DICT of its parts, and returns true. The
+ * program itself is not read. */
+bool att_pickle_script_state(const att_pickle *pickle, att_pickle_ref *ref);
 /* The name of an OPAQUE value's class, without its module. */
 att_pickle_text att_pickle_class_name(const att_pickle *pickle, const att_pickle_value *value);
 /* Fails with ERR_UNSUPPORTED because the pickle calls this name. */

@@ -122,6 +122,11 @@ static const att_pickle_global globals[] = {
     INERT("torch", "per_tensor_affine"),
     INERT("torch", "per_channel_affine"),
     INERT("torch.serialization", "_get_layout"),
+    INERT("torch.jit._pickle", "build_intlist"),
+    INERT("torch.jit._pickle", "build_doublelist"),
+    INERT("torch.jit._pickle", "build_boollist"),
+    ACTION("torch.jit._pickle", "build_tensorlist", OPAQUE_ANY),
+    ACTION("torch.jit._pickle", "restore_type_tag", OPAQUE_ANY),
     INERT("argparse", "Namespace"),
     INERT("collections", "Counter"),
     ACTION("_codecs", "encode", ENCODE),
@@ -310,6 +315,31 @@ att_pickle_text att_pickle_class_name(const att_pickle *pickle, const att_pickle
     att_pickle_text module, name;
     names_of_unknown(pickle, class, &module, &name);
     return name;
+}
+
+/* Whether a class that is not in the list is one of a TorchScript program, whose objects have no code of their own. */
+static bool is_script_class(const att_pickle *pickle, const att_pickle_value *class)
+{
+    static const char scope[] = "__torch__";
+    const size_t length = sizeof scope - 1;
+    att_pickle_text module, name;
+    if (class->kind != ATT_PICKLE_UNKNOWN)
+        return false;
+    names_of_unknown(pickle, class, &module, &name);
+    return module.length >= length && memcmp(module.bytes, scope, length) == 0 &&
+           (module.length == length || module.bytes[length] == '.');
+}
+
+bool att_pickle_script_state(const att_pickle *pickle, att_pickle_ref *ref)
+{
+    const att_pickle_value *value = att_pickle_at(pickle, *ref);
+    if (value->kind != ATT_PICKLE_OPAQUE || !is_script_class(pickle, class_of(pickle, value)))
+        return false;
+    const att_pickle_ref state = pickle->cells[value->cells.last].value;
+    if (att_pickle_at(pickle, state)->kind != ATT_PICKLE_DICT)
+        return false;
+    *ref = state;
+    return true;
 }
 
 /* Makes an OPAQUE value. class: a GLOBAL or UNKNOWN value. */
@@ -569,7 +599,7 @@ static att_status call_unknown(att_pickle *pickle, att_pickle_ref function, att_
 {
     att_pickle_text module, name;
     names_of_unknown(pickle, att_pickle_at(pickle, function), &module, &name);
-    if (!is_class_name(name))
+    if (!is_class_name(name) && !is_script_class(pickle, att_pickle_at(pickle, function)))
         return att_pickle_refuse_name(pickle, module, name);
     ATT_TRY(make_object(pickle, function, result));
     return att_pickle_append(pickle, *result, tuple);

@@ -17,6 +17,7 @@ enum {
                         files a tensor of that name may belong to the network */
     BESIDE = 4,      /* names that lack the prefix of the network: losses, metrics and copies of the network that a
                         training program keeps beside it, as those of Lightning do */
+    BESIDE_CLIP = 8, /* the same, in files with a network of images under open_clip's prefix of timm's networks */
 };
 
 /* Names of tensors to skip. The first pattern that matches counts. */
@@ -34,6 +35,11 @@ static const struct training_pattern {
     {"head.mlp.bias", ANYWHERE},
     {"head.mlp.?.*", ANYWHERE},
     {"head.last_layer*", ANYWHERE},
+    {"lm_head.*", ANYWHERE}, /* of BEiT and EVA-02, which predicts tokens or features of patches */
+    {"fc.fc?.*", ANYWHERE},  /* MSN's projection */
+    {"fc.bn?.*", ANYWHERE},
+    {"projection_head.*", ANYWHERE}, /* SwAV's */
+    {"prototypes.*", ANYWHERE},
     {"dino_head.*", ANYWHERE},
     {"ibot_head.*", ANYWHERE},
     {"dino_loss.*", ANYWHERE},
@@ -69,14 +75,34 @@ static const struct training_pattern {
     {"ema_*", BESIDE},
     {"*_ema.*", BESIDE},
     {"teacher.*", BESIDE},
+    {"projector.*", BESIDE}, /* Barlow Twins' and VICReg's, and the last norm of the first */
+    {"bn.*", BESIDE},
+    {"text.*", BESIDE_CLIP},
+    {"transformer.*", BESIDE_CLIP},
+    {"token_embedding.*", BESIDE_CLIP},
+    {"positional_embedding", BESIDE_CLIP},
+    {"text_projection*", BESIDE_CLIP},
+    {"ln_final.*", BESIDE_CLIP},
+    {"attn_mask", BESIDE_CLIP},
+    {"logit_*", BESIDE_CLIP},
+    {"visual.head.*", BESIDE_CLIP},
 };
 
 static const struct prefix {
     const char *text;
-    bool contrastive; /* prefix of the encoder to load, in a file with two encoders */
-} prefixes[] = {{"module.", false},     {"_orig_mod.", false}, {"model.", false},
-                {"backbone.", false},   {"net.", false},       {"network.", false},
-                {"timm_model.", false}, {"encoder_q.", true},  {"base_encoder.", true}};
+    int kind;         /* CONTRASTIVE: prefix of the encoder to load, in a file with two encoders; BESIDE_CLIP; or 0 */
+    const char *with; /* only in files with a name that begins like this; NULL: in all */
+} prefixes[] = {{"module.", 0, NULL},
+                {"_orig_mod.", 0, NULL},
+                {"model.", 0, NULL},
+                {"backbone.", 0, NULL},
+                {"net.", 0, NULL},
+                {"network.", 0, NULL},
+                {"timm_model.", 0, NULL},
+                {"visual.trunk.", BESIDE_CLIP, NULL},
+                {"encoder_q.", CONTRASTIVE, NULL},
+                {"base_encoder.", CONTRASTIVE, NULL},
+                {"encoder.", CONTRASTIVE, "predictor."}}; /* SimSiam; elsewhere networks have parts of this name */
 
 static bool has_prefix(const char *name, const char *prefix)
 {
@@ -146,14 +172,24 @@ static bool is_taken(const att_tensors *file, int first, const char *prefix, con
     return false;
 }
 
+static bool any_has_prefix(const att_tensors *file, int first, const char *prefix)
+{
+    bool any = false;
+    for (int i = first; i < file->count && !any; i++)
+        any = has_prefix(file->items[i].info.name, prefix);
+    return any;
+}
+
 /* Returns how many tensors at or after item `first` lack the prefix, if it can be removed from the others. Returns -1
  * if it cannot: no tensor has it, too many lack it, or two tensors would get the same name. A few tensors without the
  * prefix, such as a counter or the weights of a loss, are allowed. Tensors to skip are not counted. */
 static int count_without_prefix(const att_tensors *file, int first, const struct prefix *prefix)
 {
     enum { MAX_WITHOUT = 16, SHARE = 4 };
-    const int where = ANYWHERE | BESIDE | (prefix->contrastive ? CONTRASTIVE : 0);
+    const int where = ANYWHERE | BESIDE | prefix->kind;
     int without = 0, with = 0;
+    if (prefix->with && !any_has_prefix(file, first, prefix->with))
+        return -1;
     for (int i = first; i < file->count; i++) {
         const char *name = file->items[i].info.name;
         if (has_prefix(name, prefix->text))
@@ -168,21 +204,22 @@ static int count_without_prefix(const att_tensors *file, int first, const struct
 
 enum { MOST_PREFIXES = 8 }; /* limit on prefixes that follow each other */
 
-/* Removes common prefixes, and tensors beside the network that lack them. Sets file->encoder. */
-static void strip(att_tensors *file, int first, att_text *changes, int counts[COUNT(training_only)])
+/* Removes common prefixes, and tensors beside the network that lack them. Sets file->encoder. unwrapped: names of
+ * wrappers have been removed. */
+static void strip(att_tensors *file, int first, bool unwrapped, att_text *changes, int counts[COUNT(training_only)])
 {
-    const char *word = " without the prefix ";
+    const char *word = unwrapped ? " and the prefix " : " without the prefix ";
     int without = 0, stripped = 0;
     for (size_t p = 0; p < COUNT(prefixes) && stripped < MOST_PREFIXES; p++) {
         int lacking = count_without_prefix(file, first, &prefixes[p]);
         if (lacking < 0)
             continue;
-        remove_training_only(file, first, prefixes[p].text, BESIDE, counts);
+        remove_training_only(file, first, prefixes[p].text, BESIDE | (prefixes[p].kind & BESIDE_CLIP), counts);
         att_text_append(changes, "%s%s", word, prefixes[p].text);
         word = "";
         without = lacking;
         stripped++;
-        if (prefixes[p].contrastive)
+        if (prefixes[p].kind == CONTRASTIVE)
             file->encoder = prefixes[p].text;
         p = (size_t)-1;
     }
@@ -200,6 +237,60 @@ static const char *after_part(const char *name, const char *part)
                                                                                                      : NULL;
 }
 
+/* Returns the length of the longest beginning of the part, up to one of its dots, in which there are tensors. */
+static size_t known_length(const att_tensors *file)
+{
+    size_t known = 0;
+    char beginning[512];
+    for (size_t length = strcspn(file->part, "."); file->part[length] && length < sizeof beginning;) {
+        snprintf(beginning, sizeof beginning, "%.*s", (int)length, file->part);
+        for (int i = 0; i < file->count && known < length; i++)
+            known = after_part(file->items[i].info.name, beginning) ? length : known;
+        length += 1 + strcspn(file->part + length + 1, ".");
+    }
+    return known;
+}
+
+/* Whether an item before item `index` is in the part that the name begins with, up to `length`. */
+static bool is_listed(const att_tensors *file, int index, size_t length)
+{
+    const char *name = file->items[index].info.name;
+    bool listed = false;
+    for (int i = 0; i < index && !listed; i++)
+        listed = strncmp(file->items[i].info.name, name, length) == 0 && file->items[i].info.name[length] == '.';
+    return listed;
+}
+
+/* Refuses the part, and lists those that there are beside it. */
+static att_status refuse_part(const att_tensors *file)
+{
+    enum { LISTED = 12 };
+    const size_t known = known_length(file);
+    att_text list = {.context = file->context};
+    int count = 0;
+    for (int i = 0; i < file->count && count <= LISTED; i++) {
+        const char *name = file->items[i].info.name;
+        const size_t from = known ? known + 1 : 0;
+        if (known && (strncmp(name, file->part, known) != 0 || name[known] != '.'))
+            continue;
+        const size_t length = from + strcspn(name + from, ".");
+        if (!name[length] || is_listed(file, i, length))
+            continue;
+        if (count++ < LISTED)
+            att_text_append(&list, "%s%.*s", count > 1 ? ", " : "", (int)(length < 200 ? length : 200), name);
+        else
+            att_text_append(&list, ", ...");
+    }
+    att_status status =
+        list.failed
+            ? att_fail_memory(file->context, 256, file->path)
+            : att_fail(file->context, ATT_ERR_NOT_FOUND, "%s: no tensor's name begins with \"%.200s.\"; %s%s",
+                       file->path, file->part, count > 0 ? "expected one of these parts: " : "the file has no parts",
+                       count > 0 ? list.data : "");
+    att_text_free(&list);
+    return status;
+}
+
 static att_status select_part(att_tensors *file)
 {
     int kept = 0;
@@ -210,11 +301,7 @@ static att_status select_part(att_tensors *file)
             file->items[kept++] = item;
     }
     if (kept == 0)
-        return att_fail(
-            file->context, ATT_ERR_NOT_FOUND,
-            "%s: no tensor's name begins with \"%.200s.\"; after '#' expected the beginning of names in the "
-            "file, up to a dot, with all keys (\"state_dict.encoder\")",
-            file->path, file->part);
+        return refuse_part(file);
     file->count = kept;
     return ATT_OK;
 }
@@ -257,9 +344,9 @@ static bool unwrap(const char *name, char *out)
     return found;
 }
 
-static att_status remove_wrappers(att_tensors *file, int first, att_text *changes)
+static att_status remove_wrappers(att_tensors *file, int first, att_text *changes, bool *any)
 {
-    bool any = false;
+    *any = false;
     for (int i = first; i < file->count; i++) {
         const size_t size = strlen(file->items[i].info.name) + 1;
         char *name = att_arena_allocate(&file->arena, size);
@@ -267,10 +354,10 @@ static att_status remove_wrappers(att_tensors *file, int first, att_text *change
             return att_fail_memory(file->context, size, file->path);
         if (unwrap(file->items[i].info.name, name)) {
             file->items[i].info.name = name;
-            any = true;
+            *any = true;
         }
     }
-    if (any)
+    if (*any)
         att_text_append(changes, " without the names of wrappers");
     return ATT_OK;
 }
@@ -338,11 +425,12 @@ static att_status join_chunks(att_tensors *file, int first, att_text *changes)
 att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes)
 {
     int counts[COUNT(training_only)] = {0};
+    bool unwrapped;
     if (file->part)
         ATT_TRY(select_part(file));
-    ATT_TRY(remove_wrappers(file, first, changes));
+    ATT_TRY(remove_wrappers(file, first, changes, &unwrapped));
     const int count = file->count;
-    strip(file, first, changes, counts);
+    strip(file, first, unwrapped, changes, counts);
     remove_training_only(file, first, NULL, ANYWHERE | (file->encoder ? CONTRASTIVE : 0), counts);
     ATT_TRY(file->count < count ? record_skipped(file, counts) : ATT_OK);
     return join_chunks(file, first, changes);

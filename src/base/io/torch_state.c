@@ -8,7 +8,15 @@
 #include "base/core/text.h"
 #include "base/io/torch_options.h"
 
-enum { MOST_DEPTH = 16, MOST_OBJECT_DEPTH = 64, MOST_STEPS = 1 << 22, MOST_NAME = 1024, LISTED = 8, MOST_LEVELS = 4 };
+enum {
+    MOST_DEPTH = 16,
+    MOST_OBJECT_DEPTH = 64,
+    MOST_STEPS = 1 << 22,
+    MOST_NAME = 1024,
+    LISTED = 8,
+    MOST_LEVELS = 4,
+    MOST_BESIDE = 2
+};
 
 /* Limits on the total size of tensors: MOST_EXPANSION times the size of the file, plus FREE_BYTES. Expanded tensors are
  * larger than their data in the file; without a limit, a small file could claim any amount of memory. */
@@ -31,6 +39,8 @@ typedef struct collector {
     att_text name;            /* full name of the value that is being visited */
     att_text origin, ignored; /* ignored: names of the values that are not weights */
     int ignored_count;
+    bool is_script;
+    bool whole; /* tensors outside of file->part are added, too */
 } collector;
 
 static att_status refuse(const collector *t, const char *what)
@@ -46,7 +56,7 @@ static bool is_container(const att_pickle_value *value)
 static void list_ignored(collector *t, att_pickle_text name)
 {
     char shown[ATT_PICKLE_SHOWN];
-    if (name.length == 0)
+    if (name.length == 0 || t->is_script) /* a program's parts have switches and numbers beside tensors */
         return;
     if (t->ignored_count < LISTED)
         att_text_append(&t->ignored, "%s%s", t->ignored_count ? ", " : "", att_pickle_show(name, shown));
@@ -287,7 +297,7 @@ static att_status collect(collector *t, att_pickle_ref ref, int depth);
 /* Whether tensors of this name, or below it, can be in the part that is opened. */
 static bool may_be_in_part(const collector *t)
 {
-    const char *part = t->file->part;
+    const char *part = t->whole ? NULL : t->file->part;
     if (!part || t->name.failed)
         return true;
     const size_t length = strlen(part), shorter = t->name.length < length ? t->name.length : length;
@@ -369,6 +379,8 @@ static att_status collect_object(collector *t, att_pickle_text name, att_pickle_
 /* Adds the tensors in a value, whose name is t->name. */
 static att_status collect(collector *t, att_pickle_ref ref, int depth)
 {
+    if (att_pickle_script_state(t->pickle, &ref))
+        return collect_container(t, att_pickle_at(t->pickle, ref), depth);
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
     att_pickle_text name = {t->name.data ? t->name.data : "", t->name.length};
     bool counter = strcmp(name.bytes, "n_averaged") == 0; /* of torch.optim.swa_utils.AveragedModel */
@@ -423,11 +435,14 @@ static att_status name_average(collector *t, int first)
     return ATT_OK;
 }
 
-/* Adds the tensors of file->part. */
+/* Adds the tensors of file->part; all tensors if it has none, whose names the refusal then lists. */
 static att_status collect_part(collector *t, att_pickle_ref root)
 {
     att_text_append(&t->origin, "%s", t->file->part);
     ATT_TRY(collect(t, root, 0));
+    t->whole = t->file->count == 0;
+    if (t->whole)
+        ATT_TRY(collect(t, root, 0));
     return att_tensors_normalize_names(t->file, 0, &t->origin);
 }
 
@@ -438,8 +453,27 @@ static bool is_optimizer(const collector *t, att_pickle_ref dict)
            att_pickle_find(t->pickle, dict, "param_groups", &found);
 }
 
-/* Appends the keys whose values are dictionaries with tensors, but for optimisers. Returns their number. */
-static int list_networks(collector *t, att_pickle_ref root, att_text *list)
+/* A network in a checkpoint. */
+typedef struct network_of {
+    att_pickle_text key;
+    att_pickle_ref value;
+} network_of;
+
+/* Returns how many values of the dictionary are tensors. */
+static int count_tensors(const collector *t, att_pickle_ref dict)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, dict);
+    const att_pickle_cell *cells = t->pickle->cells;
+    uint32_t cell = value->cells.first;
+    int count = 0;
+    for (uint32_t i = 0; i + 1 < value->cells.count; i += 2, cell = cells[cells[cell].next].next)
+        count += att_pickle_at(t->pickle, cells[cells[cell].next].value)->kind == ATT_PICKLE_TENSOR;
+    return count;
+}
+
+/* Appends the keys whose values are dictionaries with tensors, but for optimisers. Returns their number. last: the last
+ * key and value. */
+static int list_networks(collector *t, att_pickle_ref root, att_text *list, network_of *last)
 {
     const att_pickle_value *value = att_pickle_at(t->pickle, root);
     const att_pickle_cell *cells = t->pickle->cells;
@@ -456,24 +490,34 @@ static int list_networks(collector *t, att_pickle_ref root, att_text *list)
             continue;
         if (count < LISTED)
             att_text_append(list, "%s%s", count ? ", " : "", att_pickle_show(key->text, shown));
+        *last = (network_of){key->text, held};
         count++;
     }
     return count;
 }
 
-/* Refuses a checkpoint with several dictionaries of tensors, none of which has a usual key. */
-static att_status check_single(collector *t, att_pickle_ref root)
+/* Refuses a checkpoint with several dictionaries of tensors, none of which has a usual key. If there is one, and hardly
+ * a tensor beside it, adds its tensors, else all. */
+static att_status collect_unnamed(collector *t, att_pickle_ref root)
 {
     att_text list = {.context = t->file->context};
+    network_of only = {{NULL, 0}, root};
+    char key[ATT_PICKLE_SHOWN];
+    const int count = list_networks(t, root, &list, &only);
     att_status status = ATT_OK;
-    if (list_networks(t, root, &list) > 1)
-        status = list.failed
-                     ? att_fail_memory(t->file->context, MOST_NAME, t->file->path)
-                     : att_fail(t->file->context, ATT_ERR_FORMAT,
-                                "%s: a file of several networks, or of parts of one: %s; choose with \"%s#NAME\"",
-                                t->file->path, list.data, t->file->path);
+    if (list.failed)
+        status = att_fail_memory(t->file->context, MOST_NAME, t->file->path);
+    else if (count > 1)
+        status = att_fail(t->file->context, ATT_ERR_FORMAT,
+                          "%s: a file of several networks, or of parts of one: %s; choose with \"%s#NAME\"",
+                          t->file->path, list.data, t->file->path);
     att_text_free(&list);
-    return status;
+    ATT_TRY(status);
+    if (count == 0 || count_tensors(t, root) > MOST_BESIDE)
+        return collect_weights(t, root, NULL);
+    att_pickle_show(only.key, key);
+    list_others(t, root, key, NULL);
+    return collect_weights(t, only.value, key);
 }
 
 /* Names, as skipped, the other keys of `weight_keys` that hold tensors. */
@@ -504,10 +548,8 @@ static att_status collect_all(collector *t, att_pickle_ref root)
         return collect_part(t, root);
     const char *key = find_keys(t, root, weight_keys, WEIGHT_KEYS, &weights);
     const char *average_key = find_keys(t, root, average_keys, AVERAGE_KEYS, &average);
-    if (!key && !average_key) {
-        ATT_TRY(check_single(t, root));
-        return collect_weights(t, root, NULL);
-    }
+    if (!key && !average_key)
+        return collect_unnamed(t, root);
     ATT_TRY(note_other_networks(t, root, key));
     list_others(t, root, key, average_key);
     if (!key)
@@ -546,7 +588,8 @@ att_status att_torch_state_collect(att_tensors *file, const att_pickle *pickle, 
                    .name.context = context,
                    .origin.context = context,
                    .ignored.context = context};
-    att_text_append(&t.origin, "PyTorch's ");
+    t.is_script = att_pickle_script_state(pickle, &root);
+    att_text_append(&t.origin, t.is_script ? "TorchScript's " : "PyTorch's ");
     att_status status = collect_metadata(file, pickle, root);
     if (status == ATT_OK)
         status = file->is_shard ? collect(&t, root, 0) : collect_all(&t, root);

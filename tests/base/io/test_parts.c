@@ -87,6 +87,72 @@ SCRATCH_TEST(unknown_parts_are_refused)
     }
 }
 
+SCRATCH_TEST(the_refusal_of_a_part_lists_those_beside_it)
+{
+    att_tensors *file = NULL;
+    write_networks(self, "encoder", "target_encoder");
+    assert_fails(self->context, open_part(self, "enc", &file), ATT_ERR_NOT_FOUND,
+                 "begins with \"enc.\"; expected one of these parts: encoder, target_encoder, opt");
+    assert_fails(self->context, open_part(self, "encoder.modul", &file), ATT_ERR_NOT_FOUND,
+                 "expected one of these parts: encoder.module");
+    assert_fails(self->context, open_part(self, "encoder.module.c", &file), ATT_ERR_NOT_FOUND, "the file has no parts");
+}
+
+/* A tensor or two beside the only network are no part of it, as the prototypes of MSN. */
+SCRATCH_TEST(the_only_network_needs_no_name)
+{
+    static const char *const one[] = {"module.a", "module.b", NULL};
+    bytes *object = calloc(1, sizeof *object);
+    ops(object, "}");
+    put_network(object, "target_encoder", NULL, one);
+    text(object, "prototypes");
+    tensor(object, &plain);
+    ops(object, "s");
+    write_old(self, object, &plain_storage, 1);
+    att_tensors *file = open_path(self, self->path);
+    assert_int_equal(att_tensors_count(file), 2);
+    assert_true(att_tensors_find(file, "b") >= 0);
+    assert_string_equal(att_tensors_origin(file),
+                        "PyTorch's target_encoder without the prefix module.; left out: prototypes");
+    att_tensors_close(&file);
+    free(object);
+}
+
+/* Names in the file and what becomes of them; NULL: skipped. */
+SCRATCH_TEST(parts_that_only_a_pretraining_has_are_skipped)
+{
+    static const struct {
+        const char *in_file[4], *names[4];
+    } all[] = {
+        {{"module.encoder.conv1.w", "module.encoder.fc.0.weight", "module.predictor.0.weight"},
+         {"conv1.w"}},                                                                                    /* SimSiam */
+        {{"module.conv1.w", "module.projection_head.0.weight", "module.prototypes.weight"}, {"conv1.w"}}, /* SwAV */
+        {{"module.backbone.conv1.w", "module.projector.0.weight", "module.bn.running_mean"},
+         {"conv1.w"}},                                                                             /* Barlow T. */
+        {{"module.norm.w", "module.fc.fc1.weight", "module.fc.bn1.bias"}, {"norm.w"}},             /* MSN */
+        {{"visual.trunk.norm.w", "text.a", "logit_scale", "visual.head.proj.weight"}, {"norm.w"}}, /* open_clip */
+        {{"blocks.0.w", "mask_token", "decoder_blocks.0.w", "lm_head.weight"}, {"blocks.0.w"}},    /* MAE, BEiT */
+        {{"encoder.layer.0.w", "encoder.fc.weight"}, {"encoder.layer.0.w", "encoder.fc.weight"}},
+        {{"conv1.w", "projector.0.weight", "text.a"}, {"conv1.w", "projector.0.weight", "text.a"}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char header[1024] = "{";
+        int count = 0, kept = 0;
+        for (; count < 4 && all[i].in_file[count]; count++)
+            snprintf(header + strlen(header), sizeof header - strlen(header),
+                     "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}", count ? "," : "",
+                     all[i].in_file[count], 4 * count, 4 * count + 4);
+        strcat(header, "}");
+        write_file(self, header, (size_t)(4 * count));
+        att_tensors *file = open_path(self, self->path);
+        for (; kept < 4 && all[i].names[kept]; kept++)
+            if (att_tensors_find(file, all[i].names[kept]) < 0)
+                fail_msg("%s: there is no %s", all[i].in_file[0], all[i].names[kept]);
+        assert_int_equal(att_tensors_count(file), kept);
+        att_tensors_close(&file);
+    }
+}
+
 static const char shared[] =
     "{\"student.a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
     "\"teacher.module.a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}";
@@ -129,8 +195,8 @@ SCRATCH_TEST(names_of_wrappers_are_removed)
         {"blocks.0._fsdp_wrapped_module._checkpoint_wrapped_module.attn.w", "blocks.0.attn.w",
          "without the names of wrappers"},
         {"module._orig_mod.layer1._orig_mod.w", "layer1.w",
-         "without the names of wrappers without the prefix module._orig_mod."},
-        {"model.module.w", "w", "without the names of wrappers without the prefix model."},
+         "without the names of wrappers and the prefix module._orig_mod."},
+        {"model.module.w", "w", "without the names of wrappers and the prefix model."},
         {"stages.0.cpe.module.w", "stages.0.cpe.module.w", ""}, /* a part of a network (iFormer) */
         {"layer1.attention_module.w", "layer1.attention_module.w", ""},
     };

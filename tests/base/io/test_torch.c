@@ -147,6 +147,32 @@ SCRATCH_TEST(a_checkpoint_made_by_hand_is_read)
     assert_four(self, att_shape_of(2, 2));
 }
 
+/* A program is an object of a class of its own, whose state has its parts. Its lists are calls of functions. */
+SCRATCH_TEST(tensors_of_a_torchscript_program_are_read)
+{
+    bytes *object = calloc(1, sizeof *object);
+    global(object, "__torch__", "Net");
+    ops(object, ")\x81}");
+    text(object, "training");
+    ops(object, "\x88s");
+    text(object, "sides");
+    global(object, "torch.jit._pickle", "build_intlist");
+    ops(object, "]\x85Rs");
+    text(object, "layer");
+    global(object, "__torch__.torch.nn", "___torch_mangle_1");
+    ops(object, ")\x81}");
+    text(object, "w");
+    tensor(object, &plain);
+    ops(object, "sbsb");
+    write_old(self, object, &plain_storage, 1);
+    att_tensors *file = open_path(self, self->path);
+    assert_int_equal(att_tensors_count(file), 1);
+    assert_f32(file, "layer.w", att_shape_of(2, 2), (const double[]){1, 2, 3, 4});
+    assert_string_equal(att_tensors_origin(file), "TorchScript's tensors");
+    att_tensors_close(&file);
+    free(object);
+}
+
 /* Writes {<name>: <the object>, "epoch": 3, "state_dict": {"w": <tensor>}}. */
 static void write_checkpoint(scratch *self, const char *name, const bytes *value)
 {
@@ -454,14 +480,17 @@ SCRATCH_TEST(only_whole_uncompressed_archives_are_read)
         {{data, numbers, {"a/byteorder", "little", 6, 0, 0, 0, 0, 0}}, 3, ATT_OK, ""},
         {{data, numbers, {"a/byteorder", "big", 3, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
         {{data, numbers, {"a/byteorder", "littler", 7, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
-        {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "a TorchScript program"},
+        {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0, 0}}, 3, ATT_OK, ""},
         {{data}, 1, ATT_ERR_FORMAT, "a storage that is missing"},
         {{numbers}, 1, ATT_ERR_FORMAT, "it has no data.pkl"},
         {{{"config.json", "{}", 2, 0, 0, 0, 0, 0}, {"model.weights.h5", "", 0, 0, 0, 0, 0, 0}},
          2,
          ATT_ERR_FORMAT,
          "seems to be Keras' archive"},
-        {{{"a/x.npy", "", 0, 0, 0, 0, 0, 0}, {"b/y.npy", "", 0, 0, 0, 0, 0, 0}}, 2, ATT_ERR_FORMAT, "NumPy (.npz)"},
+        {{{"a/x.npy", "", 0, 0, 0, 0, 0, 0}, {"b/y.npy", "", 0, 0, 0, 0, 0, 0}},
+         2,
+         ATT_ERR_FORMAT,
+         "no array of NumPy"},
         {{{"", "", 0, 0, 0, 0, 0, 0}}, 1, ATT_ERR_FORMAT, "it has no data.pkl"}, /* a local header and no more */
         {{{"a/x", "", 0, 0, 0, 0, 0, 0}, {"b/data.pkl", "N.", 2, 0, 0, 0, 0, 0}},
          2,
@@ -644,6 +673,8 @@ SCRATCH_TEST(files_that_are_no_checkpoints_are_refused)
     for (int i = 0; i < 3; i++) {
         OTHER(endings[i], "<!DOCTYPE html><html>", "seems to be an HTML page; download the file itself");
         OTHER(endings[i], "<HTML>not found</HTML>", "seems to be an HTML page");
+        OTHER(endings[i], "\n\n  <html lang=\"en\">", "seems to be an HTML page");
+        OTHER(endings[i], "\x82\xa6params\x82\xa9", "seems to be MessagePack");
         OTHER(endings[i], "\x89HDF\r\n\x1a\n0123456789", "seems to be HDF5, as Keras writes");
         OTHER(endings[i], "GGUF\3\0\0\0\0\0\0\0", "seems to be GGUF, as llama.cpp reads");
         OTHER(endings[i], "\x1c\0\0\0TFL3\0\0\0\0", "seems to be TensorFlow Lite");
@@ -653,6 +684,7 @@ SCRATCH_TEST(files_that_are_no_checkpoints_are_refused)
         OTHER(endings[i], "\x08\x07\x3a\xff\xff\xff\x7f\x0a", "seems to be ONNX");
     }
     OTHER(".onnx", "\x0a\x08\x12\x07pytorch\x1a", "seems to be ONNX");
+    OTHER(".pb", "\x08\x01\x12\xee\x0a\x02\x08\x01", "seems to be a graph of TensorFlow");
     OTHER(".MsgPack", "\x82\xa6params\x81\xa5", "seems to be MessagePack, as Flax writes");
 }
 
