@@ -81,7 +81,7 @@ ATT_API const char *att_context_message(const att_context *context);
  * ...) sets the context's message, formatted as by printf(): what failed, where, what was expected. The value of the
  * expression is `status`, so that a function can `return att_fail(context, ATT_ERR_ARGUMENT, "...")`. Thread-safe: if
  * several threads fail in one call, one of their messages is kept whole. att_context_set_message() is the part of the
- * macro that sets the message. */
+ * macro that sets the message; without a context (NULL) it does nothing. */
 ATT_API void att_context_set_message(att_context *context, const char *format, ...) ATT_PRINTF(2, 3);
 #define att_fail(context, status, ...) (att_context_set_message((context), __VA_ARGS__), (status))
 

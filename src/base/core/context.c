@@ -208,6 +208,8 @@ void att_context_set_message(att_context *context, const char *format, ...)
 {
     char sentence[MESSAGE_BYTES]; /* a separate buffer, because arguments may point into the old message */
     va_list arguments;
+    if (!context)
+        return;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);

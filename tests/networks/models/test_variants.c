@@ -503,3 +503,32 @@ TEST(families_agree_on_options)
     }
     assert_true(count > 20 && count <= 2 * ATT_MOST_OPTIONS); /* the rows that flags have room for */
 }
+
+/* A word that is longer than its member is refused, also without a context, as where the table of variants is read. */
+TEST(words_longer_than_their_member_are_refused)
+{
+    att_option_values options = att_options_none();
+    const att_option *block = att_family_option("block");
+    char word[64] = "";
+    memset(word, 'b', block->size);
+    att_options_set_text(&options, "block", word);
+    for (int f = 0; f < att_family_count(); f++) {
+        att_settings_buffer settings;
+        const att_family *family = att_family_at(f);
+        if (att_option_find(family->options, "block"))
+            assert_int_equal(att_options_read(NULL, family->options, &options, &settings), ATT_ERR_ARGUMENT);
+    }
+}
+
+/* Every variant has the values of its row: none is too long for its member. */
+TEST(every_variant_can_be_read)
+{
+    for (int i = 0; i < att_variant_count(); i++) {
+        const att_variant variant = att_variant_at(i);
+        att_option_values own;
+        att_preprocess preprocess;
+        att_variant_defaults(&variant, NULL, &own, &preprocess);
+        if (!att_options_find(&own, "num_classes"))
+            fail_msg("the settings of %s cannot be read", att_model_at(i).name);
+    }
+}
