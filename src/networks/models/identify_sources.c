@@ -227,6 +227,8 @@ static att_status read_metadata(att_identification *s)
     if (given.name[0] && att_config_resolve(s->context, given.name, &resolved) == ATT_ERR_NOT_FOUND) {
         memcpy(s->unknown, given.name, sizeof s->unknown);
         s->unknown_from = from;
+        if (s->name_from)
+            note_left_out(s, from, given.name);
         given.name[0] = '\0';
     }
     const char *options = att_tensors_metadata(s->file, ATT_TENSORS_OPTIONS);

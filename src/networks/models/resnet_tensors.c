@@ -301,6 +301,29 @@ static att_status read_blocks(const recognition *s, att_option_values *found)
     return ATT_OK;
 }
 
+/* Refuses deep stems of other widths than timm's networks with named stems have. */
+static att_status check_deep_stem(const recognition *s, const att_option_values *found)
+{
+    const bool tiered = strcmp(att_options_text(found, "stem_type"), "deep_tiered") == 0;
+    const int64_t width = (int64_t)att_options_number(found, "width", 0),
+                  wanted[] = {tiered ? 3 * (width / 8) : width / 2, width / 2, width};
+    static const char *const convs[] = {"conv1.0.weight", "conv1.3.weight", "conv1.6.weight"};
+    int64_t has[3];
+    bool same = true;
+    for (int i = 0; i < 3; i++) {
+        const att_shape shape = shape_of(s, convs[i], 4);
+        has[i] = shape.rank ? shape.dims[0] : 0;
+        same = same && has[i] == wanted[i];
+    }
+    if (!shape_of(s, convs[0], 4).rank || same)
+        return ATT_OK;
+    return att_fail(s->context, ATT_ERR_UNSUPPORTED,
+                    "%s: the convolutions of its stem have %lld, %lld and %lld channels; a network of this width has "
+                    "%lld, %lld and %lld here",
+                    att_tensors_path(s->file), (long long)has[0], (long long)has[1], (long long)has[2],
+                    (long long)wanted[0], (long long)wanted[1], (long long)wanted[2]);
+}
+
 /* Reads the kind of shortcut from the second stage, where shapes change. */
 static void read_shortcut(const recognition *s, att_option_values *found)
 {
@@ -515,6 +538,7 @@ static att_status read_network(recognition *s, att_option_values *found, att_sta
     ATT_TRY(check_norms(s));
     ATT_TRY(read_stem(s, found));
     ATT_TRY(read_blocks(s, found));
+    ATT_TRY(check_deep_stem(s, found));
     read_shortcut(s, found);
     ATT_TRY(read_stages(s, found, stages));
     bool has_head = has(s, "fc.weight") || has(s, "fc.bias") || has(s, "linear.weight") || has(s, "linear.bias");

@@ -695,3 +695,37 @@ PLACE_TEST(the_search_for_a_network_stops_when_asked)
         }
     }
 }
+
+/* A file of a network that attscope lacks is called by that network's name. */
+PLACE_TEST(tensors_are_a_sign_of_their_network)
+{
+    static const struct {
+        const char *name, *sign;
+    } all[] = {
+        {"stages.0.blocks.0.conv_dw.weight", "ConvNeXt"},
+        {"stages.2.blocks.0.attn.rel_pos.relative_position_bias_table", "CoAtNet or a relative"},
+        {"stages.1.0.self_attn.pos_embed.height_rel", "timm's networks of configurable blocks"},
+        {"stages.0.conv_down.1.conv.weight", "a cross stage partial network"},
+        {"stages.0.1.attention.fc.weight", "CSPNeXt"},
+        {"stages.0.blocks.0.mixer.BCdt_proj.conv.weight", "EfficientViM"},
+        {"stages.0.0.dw_conv.conv.weight", "PP-LCNetV2"},
+        {"stages.0.0.main.spatial_conv.conv.weight", "CPUBone, LowFormer or a relative"},
+        {"stages.0.blocks.0.fc1.weight", "MambaOut"},
+        {"stages.0.blocks.0.conv.m.c.weight", "SHViT"},
+        {"stages.0.0.dwconv2.conv.weight", "StarNet"},
+        {"features.0.conv6.0.weight", "SelecSLS"},
+        {"visual.layer1.0.conv1.weight", "CLIP's residual network, which pools by attention"},
+        {"conv_root.kernel", "a convolutional network before the patches (a hybrid ViT)"},
+        {"stages.0.blocks.0.mlp.fc1.weight", "a network of stages that attscope lacks"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char expected[128];
+        att_identity found;
+        tensors t = {.count = 0};
+        add_tensor(&t, all[i].name, att_shape_of(2));
+        write_tensors(p, &t, NULL);
+        assert_int_equal(identify(p, NULL, NULL, &found), ATT_ERR_UNSUPPORTED);
+        snprintf(expected, sizeof expected, "a sign of %s", all[i].sign);
+        says(att_context_message(p->context), expected);
+    }
+}

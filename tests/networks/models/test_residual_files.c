@@ -151,6 +151,22 @@ static void says_dimensions(const place *p, const char *name, const char *block,
     assert_int_equal(att_options_number(&found.options, "width", -1), 8);
 }
 
+/* timm's resnet50s has a stem of 64, 64 and 128 channels. */
+PLACE_TEST(deep_stems_of_other_widths_are_refused)
+{
+    att_option_values options = att_options_none();
+    att_options_set(&options, "width", 16), att_options_set_text(&options, "layers", "1,1,1,1");
+    att_model *model = make(p, "resnet50c", &options);
+    tensors t = tensors_of(model);
+    for (int i = 0; i < t.count; i++)
+        if (strcmp(t.items[i].name, "conv1.0.weight") == 0)
+            t.items[i].shape.dims[0] = 16;
+    write_tensors(p, &t, NULL);
+    refused(p, "resnet50c", ATT_ERR_UNSUPPORTED,
+            "its stem have 16, 8 and 16 channels; a network of this width has 6, 8");
+    att_model_destroy(&model);
+}
+
 PLACE_TEST(blocks_stems_and_shortcuts_are_recognised)
 {
     says_dimensions(p, "resnet18", "basic", "conv7", "conv");
@@ -224,6 +240,8 @@ PLACE_TEST(an_architecture_in_the_file_is_taken)
     says(att_context_message(p->context),
          "\"arch\" names the network \"resnet\", which is unknown here; its tensors fit "
          "resnet20; give that name");
+    CHECK(p->context, identify(p, "resnet20", NULL, &found));
+    says(found.brief, "the checkpoint's \"arch\", which names resnet, was left out");
     att_model_destroy(&model);
 }
 

@@ -583,7 +583,7 @@ PLACE_TEST(files_of_the_authors_are_refused)
                               : name;
     }
     write_tensors(p, &t, NULL);
-    refused(p, SWIN, ATT_ERR_UNSUPPORTED, "a sign of Swin under its authors' names, of which");
+    refused(p, SWIN, ATT_ERR_UNSUPPORTED, "a sign of Swin under its authors' names, which are read if");
     refused(p, NULL, ATT_ERR_UNSUPPORTED, "the nearest family, swin, lacks 5 of ");
     says(att_context_message(p->context), "a sign of Swin under its authors' names");
     att_model_destroy(&model);
