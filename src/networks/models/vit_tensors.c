@@ -1,4 +1,5 @@
 /* Recognises ViTs by timm's tensor names. */
+#include <math.h>
 #include <string.h>
 
 #include <attscope/nn.h>
@@ -217,11 +218,49 @@ att_foreign att_vit_foreign(const att_context *context, const att_tensors *file)
     return att_token_foreign(context, file, &like);
 }
 
-/* The small ViT of MoCo v3 has heads of 32 channels, others of 64. Its files have the prefix base_encoder. */
+/* Whether position `row` of a grid with `side` patches in a row is that of MoCo v3, [4 quarter]: sines and cosines of
+ * its row, then of its column. Others that compute positions begin with the column. */
+static bool is_moco_position(const float *values, int row, int side, int quarter)
+{
+    enum { TEMPERATURE = 10000 };
+    const double most = 1e-4; /* PyTorch's powers and sines in f32, measured: 1.2e-6 */
+    bool is = true;
+    for (int k = 0; k < 2 * quarter && is; k++) {
+        const double angle =
+            (k < quarter ? row / side : row % side) * pow(TEMPERATURE, -(double)(k % quarter) / quarter);
+        const float *pair = values + (k < quarter ? k : quarter + k);
+        is = fabs(pair[0] - sin(angle)) <= most && fabs(pair[quarter] - cos(angle)) <= most;
+    }
+    return is;
+}
+
+/* Whether the positions are those that MoCo v3 computes and keeps, zero for the class token. */
+static bool has_moco_positions(const att_tensors *file, int width)
+{
+    enum { MOST = 1 << 22 };
+    att_shape shape;
+    const int64_t *dims = att_checkpoint_dims(file, "pos_embed", 3, &shape);
+    const int side = dims ? att_patches_side(dims[1] - 1) : 0;
+    if (side == 0 || dims[0] != 1 || dims[2] != width || width % 4 || dims[1] * width > MOST || file->whole > 0)
+        return false;
+    float *values = att_allocate_array(file->context, (size_t)(dims[1] * width), sizeof *values);
+    bool has =
+        values && att_tensors_read_f32(file, att_tensors_find(file, "pos_embed"), values, dims[1] * width) == ATT_OK;
+    for (int i = 0; i < width && has; i++)
+        has = values[i] == 0;
+    for (int row = 0; row < side * side && has; row++)
+        has = is_moco_position(values + (row + 1) * width, row, side, width / 4);
+    att_free(file->context, values);
+    return has;
+}
+
+/* The small ViT of MoCo v3 has heads of 32 channels, others of 64. Its files have the prefix base_encoder or, after a
+ * training of the classifier, the positions of MoCo v3. */
 static void read_moco(const att_tensors *file, att_option_values *found)
 {
-    if (file->encoder && strcmp(file->encoder, "base_encoder.") == 0 &&
-        att_options_number(found, "embed_dim", 0) == 384)
+    enum { WIDTH = 384 };
+    if (att_options_number(found, "embed_dim", 0) == WIDTH &&
+        ((file->encoder && strcmp(file->encoder, "base_encoder.") == 0) || has_moco_positions(file, WIDTH)))
         att_options_set(found, "num_heads", 12);
 }
 
