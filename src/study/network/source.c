@@ -19,29 +19,78 @@ static att_status check_link(att_context *context, const char *path)
                     path);
 }
 
-/* Finds the first of the usual checkpoint files in a folder. */
-static att_status find_in(att_context *context, const char *folder, char *path, size_t size)
+/* Sets *there to whether the folder has this file, whose path is then in `path`. */
+static att_status has_file(att_context *context, const char *folder, const char *name, char *path, size_t size,
+                           bool *there)
 {
-    static const char *const names[] = {"model_best.safetensors", "last.safetensors",
-                                        "model.safetensors",      "model.safetensors.index.json",
-                                        "pytorch_model.bin",      "pytorch_model.bin.index.json"};
     struct stat found;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        ATT_TRY(att_path_join(context, folder, names[i], path, size));
-        if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
-            return ATT_OK;
-        ATT_TRY(check_link(context, path));
+    ATT_TRY(att_path_join(context, folder, name, path, size));
+    *there = stat(path, &found) == 0 && !S_ISDIR(found.st_mode);
+    return *there ? ATT_OK : check_link(context, path);
+}
+
+/* Refuses a folder of a program whose weights are not in a file of their own. */
+static att_status refuse_folder(att_context *context, const char *folder, char *path, size_t size)
+{
+    static const struct {
+        const char *file, *is;
+    } others[] = {
+        {"data.pkl",
+         "is the content of a PyTorch checkpoint that was unpacked; pack it again, without compression: zip -0 -r "
+         "weights.pth FOLDER"},
+        {".metadata",
+         "is a checkpoint of torch.distributed.checkpoint, in parts; make one file of it: python -m "
+         "torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER weights.pth"},
+        {"zero_pp_rank_0_mp_rank_00_model_states.pt",
+         "holds DeepSpeed's parts of the weights, one for each process (ZeRO-3); make one file of them with "
+         "zero_to_fp32.py, which DeepSpeed wrote into the folder above it"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        bool there;
+        ATT_TRY(has_file(context, folder, others[i].file, path, size, &there));
+        if (there)
+            return att_fail(context, ATT_ERR_FORMAT, "%s %s", folder, others[i].is);
     }
-    ATT_TRY(att_path_join(context, folder, "data.pkl", path, size));
-    if (stat(path, &found) == 0)
-        return att_fail(context, ATT_ERR_FORMAT,
-                        "%s is the content of a PyTorch checkpoint that was unpacked; pack it again, without "
-                        "compression: zip -0 -r weights.pth FOLDER",
-                        folder);
     return att_fail(context, ATT_ERR_NOT_FOUND,
                     "%s is a folder without weights; expected model_best.safetensors, last.safetensors, "
                     "model.safetensors or pytorch_model.bin in it, or the index of one of the latter",
                     folder);
+}
+
+/* Finds the first of the usual checkpoint files in a folder. */
+static att_status find_file(att_context *context, const char *folder, char *path, size_t size)
+{
+    static const char *const names[] = {"model_best.safetensors",    "last.safetensors",
+                                        "model.safetensors",         "model.safetensors.index.json",
+                                        "pytorch_model.bin",         "pytorch_model.bin.index.json",
+                                        "mp_rank_00_model_states.pt"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bool there;
+        ATT_TRY(has_file(context, folder, names[i], path, size, &there));
+        if (there)
+            return ATT_OK;
+    }
+    return refuse_folder(context, folder, path, size);
+}
+
+/* The same in a folder of DeepSpeed, which names the folder of the newest checkpoint in the file "latest". */
+static att_status find_in(att_context *context, const char *folder, char *path, size_t size)
+{
+    enum { MOST_BYTES = 256 };
+    char newest[PATH_MAX], *name;
+    size_t length;
+    bool there;
+    ATT_TRY(has_file(context, folder, "latest", path, size, &there));
+    if (!there)
+        return find_file(context, folder, path, size);
+    ATT_TRY(att_file_read(context, path, MOST_BYTES, &name, &length));
+    name[strcspn(name, "\r\n")] = '\0';
+    const bool plain = *name && !strchr(name, '/') && strcmp(name, "..") != 0;
+    att_status status = plain ? att_path_join(context, folder, name, newest, sizeof newest)
+                              : att_fail(context, ATT_ERR_FORMAT,
+                                         "%s: expected the name of a folder beside it, as DeepSpeed writes", path);
+    att_free(context, name);
+    return status == ATT_OK ? find_file(context, newest, path, size) : status;
 }
 
 static att_status check_name(att_context *context, const char *what)

@@ -115,6 +115,47 @@ static void expect_logits(const fixture *f, const char *path, int height, int wi
     att_model_destroy(&model);
 }
 
+/* The folder of a training with DeepSpeed names its newest checkpoint. */
+FIXTURE_TEST(folders_of_deepspeed_are_opened)
+{
+    char path[160], folder[160], step[200], name[256];
+    export(f, path);
+    path_to(f, "run", folder);
+    snprintf(step, sizeof step, "%s/global_step7", folder);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_int_equal(mkdir(step, 0777), 0);
+    snprintf(name, sizeof name, "%s/latest", folder);
+    FILE *latest = fopen(name, "w");
+    assert_non_null(latest);
+    fputs("global_step7\n", latest);
+    fclose(latest);
+    is_refused(f, folder, "global_step7 is a folder without weights");
+    snprintf(name, sizeof name, "%s/mp_rank_00_model_states.pt", step);
+    assert_int_equal(link(path, name), 0);
+    att_network *network = open_network(f, folder);
+    assert_string_equal(att_network_path(network), name);
+    att_network_close(&network);
+    assert_int_equal(unlink(name), 0);
+    snprintf(name, sizeof name, "%s/zero_pp_rank_0_mp_rank_00_model_states.pt", step);
+    assert_int_equal(link(path, name), 0);
+    is_refused(f, folder, "holds DeepSpeed's parts of the weights");
+    is_refused(f, step, "make one file of them with zero_to_fp32.py");
+    assert_int_equal(unlink(name), 0);
+    snprintf(name, sizeof name, "%s/.metadata", step);
+    assert_int_equal(link(path, name), 0);
+    is_refused(f, step, "is a checkpoint of torch.distributed.checkpoint");
+    assert_int_equal(unlink(name), 0);
+    snprintf(name, sizeof name, "%s/latest", folder);
+    latest = fopen(name, "w");
+    assert_non_null(latest);
+    fputs("../elsewhere", latest);
+    fclose(latest);
+    is_refused(f, folder, "expected the name of a folder beside it");
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(rmdir(step), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 FIXTURE_TEST(images_of_every_size_are_answered)
 {
     static const int sides[][2] = {{8, 8}, {16, 8}, {8, 20}, {12, 12}, {4, 4}, {16, 16}, {16, 4}, {4, 16}, {8, 8}};
