@@ -51,15 +51,18 @@ static bool has_squares(const att_option_values *options)
 /* Whether the network has what a word of att_layout_form.needs says. */
 static bool meets(const exporting *e, const char *word)
 {
-    const char *number = strchr(word, '=');
+    const char *given = strchr(word, '=');
     char key[ATT_OPTION_KEY] = "";
     double value;
     if (strcmp(word, ATT_LAYOUT_SQUARE) == 0)
         return has_squares(&e->target.identity->options);
-    if (!number)
+    if (!given)
         return (att_weights_find(e->target.weights, word + (*word == '!')) < 0) == (*word == '!');
-    snprintf(key, sizeof key, "%.*s", (int)(number - word), word);
-    return att_text_to_f64(number + 1, &value) && att_options_number(&e->target.identity->options, key, 0) == value;
+    snprintf(key, sizeof key, "%.*s", (int)(given - word), word);
+    const char *text = att_options_text(&e->target.identity->options, key);
+    return *text ? strcmp(text, given + 1) == 0
+                 : att_text_to_f64(given + 1, &value) &&
+                       att_options_number(&e->target.identity->options, key, 0) == value;
 }
 
 /* Says what a word of att_layout_form.needs means for a network that lacks it. */

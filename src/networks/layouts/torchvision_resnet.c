@@ -10,7 +10,8 @@ static const att_layout_row rows[] = {
     {"fc.@", .to = "fc.@"},
 };
 
-static const att_layout_form forms[] = {{"ResNet", NULL, "", "fc.weight in_chans=3 width=64"}, {.class = NULL}};
+static const att_layout_form forms[] = {
+    {"ResNet", NULL, "", "stem_type=conv7 stem_pool=1 fc.weight in_chans=3 width=64"}, {.class = NULL}};
 
 const att_layout att_layout_torchvision_resnet = {
     .name = "torchvision's ResNet",

@@ -482,6 +482,7 @@ EXPORT_TEST(networks_that_no_class_computes_are_refused)
     refuses(self, "torchvision", "swin_tiny_patch4_window7_224", SWIN "window_size=1", "(window_size 1) do not fill");
     refuses(self, "torchvision", RESNET, "torchvision's ResNet (ResNet) needs width=64");
     refuses(self, "torchvision", RESNET "width=64 in_chans=1", "needs in_chans=3");
+    refuses(self, "torchvision", RESNET "width=64 stem_type=conv3 stem_pool=1", "needs stem_type=conv7");
     refuses(self, "torchvision", RESNET "width=64 num_classes=0",
             "torchvision's ResNet (ResNet) needs the tensor fc.weight");
 }
