@@ -8,7 +8,7 @@
 #include "inspect_data.h"
 #include "network.h"
 
-enum { SHOWN = 256 };
+enum { SHOWN = 512 }; /* as long as att_identity.origin */
 
 typedef struct settings {
     att_recipe_network network;

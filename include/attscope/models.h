@@ -151,9 +151,10 @@ ATT_API char *att_identity_describe(const att_context *context, const att_identi
  * transformers library, the tensors get timm's names, and the settings in config.json and those of images in
  * processor_config.json or preprocessor_config.json become metadata of the file, from which att_model_identify() reads
  * them. Tensors of parts that attscope does not use (a text network, the decoder of a pretraining) are left out;
- * att_tensors_skipped() names them. Without a config.json, files of torchvision's ViTs and Swin transformers are
- * recognised by their tensors. Other errors: ERR_UNSUPPORTED for a model type or setting that attscope lacks, and for
- * tensors that the described network does not have; ERR_FORMAT for side files that cannot be parsed. */
+ * att_tensors_skipped() names them. Without a config.json, files of torchvision, of the authors of networks and of
+ * small public code are recognised by their tensors; open_clip_config.json beside one of CLIP is read. Other errors:
+ * ERR_UNSUPPORTED for a model type or setting that attscope lacks, and for tensors that the described network does not
+ * have; ERR_FORMAT for side files that cannot be parsed. */
 ATT_API ATT_MUST_CHECK att_status att_model_open_file(att_context *context, const char *path, att_tensors **file);
 
 /* Identifies the network of a file. Each fact comes from the first of these sources that has it:

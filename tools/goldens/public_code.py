@@ -22,7 +22,7 @@ CLASSES = 5
 class Tensors(dict):
     def __call__(self, name, *shape):
         if name not in self:
-            gain = len(shape) == 1 and name.endswith(("weight", "running_var"))
+            gain = len(shape) == 1 and name.endswith(("weight", "running_var", "scale"))
             values = gain + (0.4 if len(shape) > 1 else 0.2) * uniform(name, torch.Size(shape).numel())
             self[name] = torch.from_numpy(values).reshape(shape).float()
         assert self[name].shape == shape
@@ -249,6 +249,78 @@ def lucidrains_before(t, x):
     return linear(t, "mlp_head.1", layer_norm(t, "mlp_head.0", x[:, 0], 1e-5), CLASSES)
 
 
+def simple_vit(t, x):
+    """Positions are computed, those of the row after those of the column; the heads have 64 channels."""
+    side = x.shape[-1] // PATCH
+    omega = 10000.0 ** (-torch.arange(WIDTH // 4, dtype=torch.float64) / (WIDTH // 4 - 1))
+    row, column = (i.flatten()[:, None] * omega for i in torch.meshgrid(*[torch.arange(side)] * 2, indexing="ij"))
+    at = "to_patch_embedding."
+    x = layer_norm(t, at + "3", linear(t, at + "2", layer_norm(t, at + "1", pixels(x), 1e-5), WIDTH), 1e-5)
+    x = x + torch.cat((column.sin(), column.cos(), row.sin(), row.cos()), 1)
+    for i in range(2):
+        at = f"transformer.layers.{i}.0."
+        y = linear(t, at + "to_qkv", layer_norm(t, at + "norm", x, 1e-5), 3 * WIDTH, bias=False)
+        x = x + linear(t, at + "to_out", attend(*y.chunk(3, -1), WIDTH // 64), WIDTH, bias=False)
+        at = f"transformer.layers.{i}.1.net."
+        y = F.gelu(linear(t, at + "1", layer_norm(t, at + "0", x, 1e-5), 2 * WIDTH))
+        x = x + linear(t, at + "3", y, WIDTH)
+    return linear(t, "linear_head", layer_norm(t, "transformer.norm", x, 1e-5).mean(1), CLASSES)
+
+
+def quick_gelu(x):
+    return x * (1.702 * x).sigmoid()
+
+
+def openai_clip(t, x, act=quick_gelu):
+    """The image network of CLIP, beside tensors of its text network."""
+    if act is quick_gelu:
+        t("input_resolution")
+    t("logit_scale")
+    t("transformer.resblocks.0.ln_1.weight", 8)
+    x = F.conv2d(x, t("visual.conv1.weight", WIDTH, 3, PATCH, PATCH), None, PATCH).flatten(2).transpose(1, 2)
+    x = torch.cat((t("visual.class_embedding", WIDTH).expand(len(x), 1, -1), x), 1)
+    x = layer_norm(t, "visual.ln_pre", x + t("visual.positional_embedding", TOKENS + 1, WIDTH), 1e-5)
+    for i in range(2):
+        at = f"visual.transformer.resblocks.{i}."
+        y = layer_norm(t, at + "ln_1", x, 1e-5)
+        y = F.linear(y, t(at + "attn.in_proj_weight", 3 * WIDTH, WIDTH), t(at + "attn.in_proj_bias", 3 * WIDTH))
+        x = x + linear(t, at + "attn.out_proj", attend(*y.chunk(3, -1), 2), WIDTH)
+        y = act(linear(t, at + "mlp.c_fc", layer_norm(t, at + "ln_2", x, 1e-5), 2 * WIDTH))
+        x = x + linear(t, at + "mlp.c_proj", y, WIDTH)
+    return layer_norm(t, "visual.ln_post", x[:, 0], 1e-5) @ t("visual.proj", WIDTH, CLASSES)
+
+
+def open_clip(t, x):
+    return openai_clip(t, x, F.gelu)
+
+
+def jax_norm(t, name, x):
+    return F.layer_norm(x, x.shape[-1:], t(f"{name}.scale", x.shape[-1]), t(f"{name}.bias", x.shape[-1]), 1e-6)
+
+
+def jax_linear(t, name, x, outputs):
+    return x @ t(f"{name}.kernel", x.shape[-1], outputs) + t(f"{name}.bias", outputs)
+
+
+def google(t, x, heads=4):
+    """Arrays of JAX: kernels are [inputs, outputs], those of heads have two dimensions."""
+    kernel = t("embedding.kernel", PATCH, PATCH, 3, WIDTH)
+    x = pixels(x) @ kernel.flatten(0, 2) + t("embedding.bias", WIDTH)
+    x = with_class(t, "cls", "Transformer.posembed_input.pos_embedding", x)
+    for i in range(2):
+        at = f"Transformer.encoderblock_{i}."
+        y, mixed = jax_norm(t, at + "LayerNorm_0", x), at + "MultiHeadDotProductAttention_1."
+        q, k, v = (torch.einsum("bnc,chd->bhnd", y, t(f"{mixed}{part}.kernel", WIDTH, heads, WIDTH // heads)) +
+                   t(f"{mixed}{part}.bias", heads, WIDTH // heads)[:, None] for part in ("query", "key", "value"))
+        scores = torch.einsum("bhnd,bhmd->bhnm", q, k) * (WIDTH // heads) ** -0.5
+        y = torch.einsum("bhnm,bhmd->bnhd", scores.softmax(-1), v)
+        x = x + torch.einsum("bnhd,hdc->bnc", y, t(mixed + "out.kernel", heads, WIDTH // heads, WIDTH))
+        x = x + t(mixed + "out.bias", WIDTH)
+        y = jax_linear(t, at + "MlpBlock_3.Dense_0", jax_norm(t, at + "LayerNorm_2", x), 2 * WIDTH)
+        x = x + jax_linear(t, at + "MlpBlock_3.Dense_1", F.gelu(y, approximate="tanh"), WIDTH)
+    return jax_linear(t, "head", jax_norm(t, "Transformer.encoder_norm", x)[:, 0], CLASSES)
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 CASES = [
@@ -269,6 +341,10 @@ CASES = [
     ("lucidrains_mean", "global_pool=avg pool_include_prefix=1", lucidrains_mean, 32),
     ("lucidrains_without_class", "", lucidrains_without_class, 32),
     ("lucidrains_before", "", lucidrains_before, 32),
+    ("simple_vit", "", simple_vit, 32),
+    ("openai_clip", "num_heads=2", openai_clip, 32),
+    ("open_clip", "num_heads=2", open_clip, 32),
+    ("google", "", google, 32),
 ]
 
 if __name__ == "__main__":

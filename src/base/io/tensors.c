@@ -500,11 +500,16 @@ static void step(walker *w)
 static att_status take(walker *w, void *out, int64_t count)
 {
     uint64_t place = w->item->place;
-    if (w->item->data) {
+    if (w->item->data && !w->item->strides) {
         memcpy(out, (const uint8_t *)w->item->data + (size_t)w->place * w->size, (size_t)count * w->size);
         w->place += count;
         return ATT_OK;
     }
+    for (int64_t i = 0; w->item->data && i < count; i++, step(w))
+        memcpy((uint8_t *)out + (size_t)i * w->size, (const uint8_t *)w->item->data + (size_t)w->place * w->size,
+               w->size);
+    if (w->item->data)
+        return ATT_OK;
     if (!w->item->strides) {
         place += (uint64_t)w->place * w->size;
         w->place += count;

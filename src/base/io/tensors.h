@@ -12,7 +12,7 @@ typedef struct att_tensors_item {
     att_tensors_info info;
     uint64_t place;          /* offset of element 0 in the file, in bytes */
     const int64_t *strides;  /* [rank], in elements, allocated from the arena; NULL: row-major and contiguous */
-    const void *data;        /* the elements, contiguous, in the caller's memory; NULL: they are in the file */
+    const void *data;        /* element 0, in the caller's memory; NULL: the elements are in the file */
     att_file_reader *reader; /* of the file that holds the data; NULL: att_tensors.reader */
     /* The elements are those of these items, one after the other; NULL: they are at one place. */
     const struct att_tensors_item *parts;
@@ -35,6 +35,7 @@ struct att_tensors {
     const char *origin, *skipped;
     /* Sources, for people, of the network's identity and preprocessing in the metadata. NULL: the file itself. */
     const char *identity_from, *preprocess_from;
+    const char *assumed; /* options of that identity that the file does not show, separated by blanks; NULL: none */
     const char *encoder; /* of a file with two encoders, the prefix of the one that is read: "base_encoder."; NULL:
                             other files */
     bool has_average;

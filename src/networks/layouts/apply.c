@@ -5,6 +5,7 @@
 #include "base/core/error.h"
 #include "networks/layouts/layout.h"
 #include "networks/layouts/pattern.h"
+#include "networks/models/regrid.h"
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
 
@@ -48,9 +49,57 @@ static att_status cut(const applying *a, piece *p)
     if ((row->of && length % row->of != 0) || first >= end || end > length)
         return fail_piece(a, p->from, "has too few rows");
     const int64_t step = first * (p->item.strides ? p->item.strides[d] : inner);
-    p->item.place += (size_t)step * att_safetensors_dtype_size(info->dtype);
+    const size_t bytes = (size_t)step * att_safetensors_dtype_size(info->dtype);
+    p->item.place += bytes;
+    p->item.data = p->item.data ? (const uint8_t *)p->item.data + bytes : NULL;
     info->shape.dims[d] = end - first;
     info->count = (end - first) * inner;
+    return ATT_OK;
+}
+
+/* Sets strides of a tensor whose elements are contiguous. */
+static void make_strides(const att_shape *shape, int64_t strides[ATT_MAX_RANK])
+{
+    int64_t step = 1;
+    for (int d = shape->rank; d-- > 0; step *= shape->dims[d])
+        strides[d] = step;
+}
+
+/* Changes the order of the dimensions, as the row says. Dimensions that become one must follow each other in the file.
+ */
+static att_status reorder(const applying *a, piece *p)
+{
+    att_shape *shape = &p->item.info.shape, made = {.rank = 0};
+    int64_t old[ATT_MAX_RANK], *strides = att_arena_allocate(&a->file->arena, sizeof(int64_t[ATT_MAX_RANK]));
+    if (!strides)
+        return att_fail_memory(a->file->context, sizeof(int64_t[ATT_MAX_RANK]), p->from);
+    make_strides(shape, old);
+    if (p->item.strides)
+        memcpy(old, p->item.strides, (size_t)shape->rank * sizeof *old);
+    int read = 0;
+    for (const char *axis = p->row->axes, *joins = NULL; *axis; axis++) {
+        const int d = *axis - '0', last = made.rank - 1;
+        if (*axis == '(' || *axis == ')') {
+            joins = *axis == '(' ? axis + 1 : NULL;
+            continue;
+        }
+        if (d >= shape->rank)
+            return fail_piece(a, p->from, "has too few dimensions");
+        read++;
+        if (!joins || joins == axis) {
+            made.dims[made.rank] = shape->dims[d];
+            strides[made.rank++] = old[d];
+            continue;
+        }
+        if (made.dims[last] != 1 && strides[last] != old[d] * shape->dims[d])
+            return fail_piece(a, p->from, "is stored in another order than the program writes");
+        made.dims[last] *= shape->dims[d];
+        strides[last] = old[d];
+    }
+    if (read != shape->rank)
+        return fail_piece(a, p->from, "has too many dimensions");
+    *shape = made;
+    p->item.strides = strides;
     return ATT_OK;
 }
 
@@ -144,6 +193,15 @@ static att_status move_pixels(const applying *a, piece *p)
     return ATT_OK;
 }
 
+/* Returns the side of a patch whose rows of pixels are [h][w][3], h = w; 0: there is none. */
+static int64_t patch_side(int64_t width)
+{
+    int64_t side = 0;
+    while (side * side * COLOURS < width)
+        side++;
+    return side * side * COLOURS == width ? side : 0;
+}
+
 /* The rows of a patch's pixels are [h][w][3]. */
 static att_status make_convolution(const applying *a, piece *p)
 {
@@ -154,10 +212,8 @@ static att_status make_convolution(const applying *a, piece *p)
         return ATT_OK;
     const int64_t width = shape->dims[1], rows = shape->dims[0];
     const int64_t row = p->item.strides ? p->item.strides[0] : width, pixel = p->item.strides ? p->item.strides[1] : 1;
-    int64_t side = 0;
-    while (side * side * COLOURS < width)
-        side++;
-    if (side * side * COLOURS != width)
+    const int64_t side = patch_side(width);
+    if (side == 0)
         return fail_piece(a, p->from, "is no layer for patches of square sides with three channels");
     int64_t *strides = att_arena_allocate(&a->file->arena, sizeof(int64_t[ATT_MAX_RANK]));
     if (!strides)
@@ -165,6 +221,27 @@ static att_status make_convolution(const applying *a, piece *p)
     *shape = att_shape_of(rows, COLOURS, side, side);
     strides[0] = row, strides[1] = pixel, strides[2] = pixel * side * COLOURS, strides[3] = pixel * COLOURS;
     p->item.strides = strides;
+    return ATT_OK;
+}
+
+static att_status make_sines(const applying *a, piece *p)
+{
+    const att_shape *layer = &p->item.info.shape;
+    const int64_t side = layer->rank == 2 ? patch_side(layer->dims[1]) : 0, width = layer->dims[0];
+    const int patches = side > 0 ? (int)(ATT_LAYOUT_SIDE / side) : 0, grid[] = {patches, patches};
+    if (patches == 0 || width % 4 != 0 || width < 8 || width > 1 << 16)
+        return fail_piece(a, p->from, "is no layer for square patches of three channels in images of 224 x 224 pixels");
+    const int64_t count = patches * patches * width;
+    double *wide = att_arena_allocate(&a->file->arena, (size_t)count * sizeof *wide);
+    float *values = att_arena_allocate(&a->file->arena, (size_t)count * sizeof *values);
+    if (!wide || !values)
+        return att_fail_memory(a->file->context, (size_t)count * sizeof *wide, p->item.info.name);
+    att_regrid_sines(grid, width, wide);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)wide[i];
+    const att_tensors_info info = {p->item.info.name, ATT_SAFETENSORS_F32, att_shape_of(1, patches * patches, width),
+                                   count};
+    p->item = (att_tensors_item){.info = info, .data = values};
     return ATT_OK;
 }
 
@@ -177,10 +254,14 @@ static att_status add_piece(applying *a, const att_tensors_item *item, const att
     p->item.info.name = att_arena_string(&a->file->arena, name);
     if (!p->item.info.name)
         return att_fail_memory(a->file->context, strlen(name) + 1, "the name of a tensor");
+    if (row && row->axes)
+        ATT_TRY(reorder(a, p));
     if (row && (row->zeros || row->ones))
         return make_vector(a, p, row->ones ? 1 : 0);
     if (row && row->unfolded)
         return merge_patches(a, p);
+    if (row && row->sines)
+        return make_sines(a, p);
     if (row && row->patches)
         return make_convolution(a, p);
     if (row && (row->first || row->end))

@@ -4,7 +4,6 @@
 static const att_layout_row rows[] = {
     {"rope.freqs_@", .to = NULL, .computed = true},
     {"blocks.#.attn.rope.freqs_@", .to = NULL, .computed = true},
-    {"lm_head.@", .to = NULL},
     {"blocks.#.attn.q_bias", .to = "blocks.#.attn.q_proj.bias"},
     {"blocks.#.attn.v_bias", .to = "blocks.#.attn.v_proj.bias"},
     {"blocks.#.attn.inner_attn_ln.@", .to = "blocks.#.attn.norm.@"},

@@ -67,9 +67,10 @@ bool att_layout_fits(const att_layout *layout, const att_tensors *file)
 {
     char name[ATT_PATTERN_NAME];
     for (const char *at = layout->signature; *at; at += strspn(at, " ")) {
+        const bool lacks = *at == '!';
         const int length = (int)strcspn(at, " ");
-        snprintf(name, sizeof name, "%.*s", length, at);
-        if (att_layout_find(layout, file, name) < 0)
+        snprintf(name, sizeof name, "%.*s", length - lacks, at + lacks);
+        if ((att_layout_find(layout, file, name) < 0) != lacks)
             return false;
         at += length;
     }

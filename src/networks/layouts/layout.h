@@ -48,6 +48,10 @@ typedef struct att_layout_row {
     /* Takes a part of the tensor, along its first dimension that is larger than 1: from `first` to `end`, in units of
      * its length divided by `of`. of 0: in rows; end 0: to its end. */
     int first, end, of;
+    /* The order of the file's dimensions in `to`; those in parentheses become one: "10" is the transpose, "3201" moves
+     * [h][w][inputs][outputs] to [outputs][inputs][h][w], "(12)0" joins the last two in front of the first. NULL: the
+     * file's order. Such rows are not written. */
+    const char *axes;
     int rank;   /* rank of the tensor `to`, which gets dimensions of 1 in front; 0: the file's */
     bool add;   /* the values are added to those of `to`, as F32 */
     bool zeros; /* `to` has as many zeros, as F32, as the tensor has rows: a bias that the file lacks */
@@ -58,6 +62,9 @@ typedef struct att_layout_row {
     /* If [C, h w 3] with h = w, a layer for pixels of a patch, it becomes the convolution [C, 3, h, w]; a vector [h w
      * 3] gets the same order, as F32. */
     bool patches;
+    /* Of a layer [C, h w 3] for pixels of a patch, with h = w: `to` is made, the positions [1, patches, C] of
+     * att_regrid_sines() in images of ATT_LAYOUT_SIDE pixels, which the file does not have. */
+    bool sines;
     bool computed;    /* with `to` NULL: values that follow from the settings, which are left out without a word */
     const char *when; /* the row applies if the file has this tensor, "!name": if it lacks it */
     bool bare;        /* written without the prefix of the class */
@@ -68,6 +75,7 @@ typedef struct att_layout_row {
      * tensor. The data is in the arena. NULL: such values are not written. */
     att_status (*values)(const att_layout_target *target, att_arena *arena, att_safetensors_tensor *tensor);
 } att_layout_row;
+enum { ATT_LAYOUT_SIDE = 224 };
 
 /* A setting of config.json and the option that it sets. */
 typedef struct att_layout_setting {
@@ -88,7 +96,7 @@ typedef struct att_layout_form {
     const char *type;   /* model_type in config.json; NULL: there is no config.json */
     const char *prefix; /* of all names but those of rows that are `bare` */
     /* What every network of this class has, separated by blanks: timm's names of tensors, "!name" of tensors that none
-     * of them has, and numbers of options, "key=number"; ATT_LAYOUT_SQUARE: images and patches are squares. */
+     * of them has, and values of options, "key=value"; ATT_LAYOUT_SQUARE: images and patches are squares. */
     const char *needs;
 } att_layout_form;
 #define ATT_LAYOUT_SQUARE "squares"
@@ -107,13 +115,19 @@ typedef struct att_layout {
     /* Model types in config.json, "vit vit_msn". NULL: such files have no config.json. */
     const char *types;
     const char *prefixes; /* that names of tensors may begin with: "vit. deit." */
-    /* Tensors that every such file has, as att_layout_find() finds them, separated by blanks. NULL: the names are
-     * timm's, and such files are opened as timm's under the names of `variants`. */
+    /* Tensors that every such file has, as att_layout_find() finds them, separated by blanks; "!name": that none has.
+     * NULL: the names are timm's, and such files are opened as timm's under the names of `variants`. */
     const char *signature;
     /* Names of the list of models, "vit_base_patch16_224 ...". A file is named after the first that is as wide, deep
-     * and has patches as large, and the same activation if there is one, else after the first. Its options follow from
-     * the file, whatever the name. */
+     * and has patches as large, with the same activation and size of images if there is one; else after the first. Its
+     * options follow from the file, whatever the name. */
     const char *variants;
+    /* Options, separated by blanks, of which neither tensors nor settings show anything, unless prepare() sets them:
+     * their values are those that the program has by default, and a note says so. NULL: none. */
+    const char *assumed;
+    /* A file in JSON, whose settings prepare() and complete() read if it lies in the folder of the tensors; only of
+     * layouts without `types`. NULL: there is none. */
+    const char *side_file;
     const att_layout_row *rows; /* [row_count] */
     int row_count;
     const att_layout_setting *settings; /* the last has a NULL key; NULL: none */

@@ -28,11 +28,16 @@
     X(weiaicunzai_resnet)          \
     X(jeonsworld_vit)              \
     X(lucidrains_vit)              \
+    X(lucidrains_simple_vit)       \
     X(xternalz_resnet)             \
     X(authors_dinov2_registers)    \
     X(authors_dinov2_giant)        \
     X(authors_dinov3)              \
     X(authors_eva02)               \
-    X(authors_swin)
+    X(authors_swin)                \
+    X(authors_swin_v2)             \
+    X(authors_deit3)               \
+    X(openai_clip)                 \
+    X(google_vit)
 
 #endif

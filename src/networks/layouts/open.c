@@ -110,12 +110,31 @@ static att_status note_origin(att_tensors *file, const char *what, const att_lay
     return ATT_OK;
 }
 
+/* Sets file->assumed: the options that the layout assumes and that nothing has set. */
+static att_status note_assumed(att_tensors *file, const att_layout *layout, const att_option_values *known)
+{
+    att_text text = {.context = file->context};
+    for (const char *at = layout->assumed ? layout->assumed : ""; *at; at += strspn(at, " ")) {
+        char key[ATT_OPTION_KEY];
+        const size_t length = strcspn(at, " ");
+        snprintf(key, sizeof key, "%.*s", (int)length, at);
+        if (!att_options_find(known, key))
+            att_text_append(&text, "%s%s", text.length ? " " : "", key);
+        at += length;
+    }
+    file->assumed = text.length ? att_arena_string(&file->arena, text.data) : NULL;
+    const bool failed = text.failed || (text.length && !file->assumed);
+    att_text_free(&text);
+    return failed ? att_fail_memory(file->context, ATT_OPTION_KEY, "the description of a file") : ATT_OK;
+}
+
 /* Gives the file the layout's names, and metadata of the settings in *config and those that it leaves open. */
 static att_status take_layout(att_tensors *file, const att_layout *layout, const att_layout_source *source,
                               att_config *config)
 {
     if (layout->prepare)
         ATT_TRY(layout->prepare(source, config));
+    ATT_TRY(note_assumed(file, layout, &config->options));
     ATT_TRY(att_layout_apply(layout, file));
     ATT_TRY(att_layout_configure(layout, source, config));
     ATT_TRY(describe(file, config));
@@ -159,16 +178,13 @@ static att_status take_transformers(att_tensors *file, const att_layout *layout,
     return take_layout(file, layout, source, &config);
 }
 
-/* The same for a network of torchvision or mmsegmentation, whose files have no settings but torchvision's name. Other
- * networks keep their names. */
-static att_status take_named(att_tensors *file)
+/* The same for a network whose layout the tensors show. settings: of the layout's side file; NULL: there is none. path:
+ * of these, or of the tensors. */
+static att_status take_shown(att_tensors *file, const att_layout *layout, const char *path, const json_t *settings)
 {
-    const att_layout *layout = att_layout_of_tensors(file);
     const att_torchvision *known = att_torchvision_of_file(file->path);
-    const att_layout_source source = {.context = file->context, .file = file, .path = file->path};
+    const att_layout_source source = {file->context, file, path, settings, settings};
     att_config config = att_config_none();
-    if (!layout)
-        return ATT_OK;
     if (known) {
         config.crop_pct = known->crop_pct;
         snprintf(config.interpolation, sizeof config.interpolation, "%s", known->interpolation);
@@ -176,6 +192,23 @@ static att_status take_named(att_tensors *file)
     file->identity_from = att_from_tensor_names;
     file->preprocess_from = known ? att_from_file_name : att_from_tensor_names;
     return take_layout(file, layout, &source, &config);
+}
+
+/* The same for a network of torchvision, mmsegmentation or its authors, whose files hardly have settings. Other
+ * networks keep their names. */
+static att_status take_named(att_tensors *file)
+{
+    const att_layout *layout = att_layout_of_tensors(file);
+    json_t *settings = NULL;
+    att_text path = {.context = file->context};
+    if (!layout)
+        return ATT_OK;
+    att_status status = layout->side_file ? read_side_file(file, layout->side_file, &path, &settings) : ATT_OK;
+    if (status == ATT_OK)
+        status = take_shown(file, layout, settings ? path.data : file->path, settings);
+    json_decref(settings);
+    att_text_free(&path);
+    return status;
 }
 
 /* The same for a file with attscope's metadata: one that it wrote for torchvision. */
@@ -211,7 +244,10 @@ static att_status take_described(att_tensors *file, const char *path, const json
     if (!type)
         return ATT_OK;
     ATT_TRY(find_layout(file->context, path, type, &layout));
-    if (!att_layout_fits(layout, file))
+    const att_layout *own = att_layout_fits(layout, file) ? layout : att_layout_of_tensors(file);
+    if (own && own->side_file) /* a folder of the hub may have files for several programs */
+        return take_named(file);
+    if (own != layout)
         return refuse_tensors(file, layout, path);
     const att_layout_source source = {file->context, file, path, described(root), root};
     return take_transformers(file, layout, &source);

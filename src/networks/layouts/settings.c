@@ -120,21 +120,24 @@ const char *att_layout_class(const att_layout_source *source)
     return name ? name : "";
 }
 
-/* Returns 0 if the variant is not as wide or deep as the network or has other patches, 2 if it has the same activation,
- * too, else 1. */
+/* Returns 0 if the variant is not as wide or deep as the network or has other patches; else 1, and 1 more for the same
+ * activation and for the same size of images. */
 static int likeness(const att_variant *variant, const att_option_values *found)
 {
-    static const char *const keys[] = {"act_layer", "embed_dim", "depth",       "layers",
-                                       "depths",    "block",     "window_size", "patch_size"};
+    enum { LIKE = 2 }; /* the first keys make it more like the network; the others must agree */
+    static const char *const keys[] = {"act_layer", "img_size", "embed_dim",   "depth",     "layers",
+                                       "depths",    "block",    "window_size", "patch_size"};
     att_option_values own;
     att_preprocess preprocess;
-    int like = 2;
+    int like = 1;
     att_variant_defaults(variant, NULL, &own, &preprocess);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++) {
         const att_option *option = att_option_find(variant->family->options, keys[i]);
-        if (option && att_options_find(found, keys[i]) && att_options_find(&own, keys[i]) &&
-            !att_option_same(option, found, &own))
-            like = i == 0 ? 1 : 0;
+        const bool both = option && att_options_find(found, keys[i]) && att_options_find(&own, keys[i]);
+        const bool same = both && att_option_same(option, found, &own);
+        if (both && !same && i >= LIKE)
+            return 0;
+        like += same && i < LIKE;
     }
     return like;
 }

@@ -79,6 +79,24 @@ static void append_assumed(const att_identification *s, const char *name, const 
     }
 }
 
+/* Appends what another program's file does not show, and its layout assumes, unless the caller gives it. */
+static void append_defaults(const att_identification *s, const att_option_values *options, att_text *text)
+{
+    const char *before = "; assumed, as its program does by default: ";
+    for (const char *at = s->file->assumed ? s->file->assumed : ""; *at; at += strspn(at, " ")) {
+        char key[ATT_OPTION_KEY], value[ATT_OPTION_NUMBERS][ATT_OPTION_TEXT_BYTES];
+        const size_t length = strcspn(at, " ");
+        snprintf(key, sizeof key, "%.*s", (int)length, at);
+        const att_option *option = att_option_find(s->variant.family->options, key);
+        at += length;
+        if (!option || att_identify_provider(s, key) == att_from_caller ||
+            att_option_format(option, options, value) == 0)
+            continue;
+        att_text_append(text, "%s%s %s", before, key, value[0]);
+        before = ", ";
+    }
+}
+
 /* Appends the size of images that follows from the number of positions. */
 static void append_square(const att_identification *s, const att_option_values *found, const att_option_values *own,
                           att_text *text)
@@ -109,8 +127,13 @@ att_status att_identify_describe(const att_identification *s, const att_option_v
         att_text_append(&brief, "; weights: %s", att_tensors_origin(s->file));
     att_text_append(&brief, "%s", notes);
     att_text *const texts[] = {&text, &brief};
-    for (int i = 0; i < 2 && s->name_from == att_from_caller && !s->is_described; i++) {
-        append_assumed(s, identity->name, &identity->options, found, texts[i]);
+    const bool by_caller = s->name_from == att_from_caller && !s->is_described,
+               by_names = s->name_from == att_from_tensor_names;
+    for (int i = 0; i < 2 && (by_caller || by_names); i++) {
+        if (by_caller)
+            append_assumed(s, identity->name, &identity->options, found, texts[i]);
+        else
+            append_defaults(s, &identity->options, texts[i]);
         append_square(s, found, own, texts[i]);
     }
     bool failed = text.failed || brief.failed || s->notes.failed;

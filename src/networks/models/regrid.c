@@ -124,8 +124,26 @@ static void resize_lines(const pass *p, double *weights, const double *in, doubl
     }
 }
 
+void att_regrid_sines(const int grid[2], int64_t width, double *out)
+{
+    enum { TEMPERATURE = 10000 };
+    const int64_t quarter = width / 4;
+    for (int p = 0; p < grid[0] * grid[1]; p++)
+        for (int64_t k = 0; k < quarter; k++) {
+            const double omega = pow(TEMPERATURE, -(double)k / (double)(quarter - 1));
+            const double x = omega * (p % grid[1]), y = omega * (p / grid[1]);
+            double *row = out + p * width + k;
+            row[0] = sin(x), row[quarter] = cos(x), row[2 * quarter] = sin(y), row[3 * quarter] = cos(y);
+        }
+}
+
 att_status att_regrid_table(att_context *context, const att_regrid *grid, const double *in, double *out)
 {
+    if (grid->way == ATT_REGRID_SINES) {
+        memcpy(out, in, (size_t)(grid->extra * grid->width) * sizeof *out);
+        att_regrid_sines(grid->to, grid->width, out + grid->extra * grid->width);
+        return ATT_OK;
+    }
     int64_t width = grid->width, extra = grid->extra * width;
     const int *from = grid->from, *to = grid->to;
     /* First numbers of the extra rows and of the others. */

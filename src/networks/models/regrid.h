@@ -14,6 +14,7 @@ typedef enum att_regrid_way {
     ATT_REGRID_BILINEAR_ANTIALIASED, /* patches, like an image: bilinearly with antialiasing (data/filter.h) */
     ATT_REGRID_BILINEAR,             /* patches: linearly between the centres of neighbours, without antialiasing */
     ATT_REGRID_CORNERS,              /* the same, with the centres of the patches at the corners in the same places */
+    ATT_REGRID_SINES,                /* patches: not resampled but computed, see att_regrid_sines() */
     ATT_REGRID_SHIFTS, /* shifts, of which a window of n rows or columns has 2 n - 1: linearly between places at
                           distances 1, q, q^2, ... from each other on either side of shift 0, where q is such that
                           the old shifts span the new window (resize_rel_pos_bias_table()) */
@@ -28,6 +29,11 @@ typedef struct att_regrid {
     att_regrid_way way;
     const char *options; /* those of the network that decide its grid: "img_size" */
 } att_regrid;
+
+/* Positions that SimpleViT computes (Beyer et al., 2022, as lucidrains/vit-pytorch has them): for patch (y, x), sines
+ * and cosines of x w_k, then of y w_k, with w_k = 10000^(-k / (width / 4 - 1)), k = 0, 1, ... width / 4 - 1. out
+ * [height, width of the grid, width]. width: a multiple of 4, at least 8. */
+void att_regrid_sines(const int grid[2], int64_t width, double *out);
 
 /* Rows are resampled first across and then down. Extra rows are copied. in [extra + from[0] from[1], width] -> out
  * [extra

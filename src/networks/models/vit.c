@@ -18,7 +18,8 @@
 /* --- options ----------------------------------------------------------------------------------------------------- */
 
 ATT_CHOICES(extra_layer_names, "none", "attn", "mlp")
-ATT_CHOICES(resize_names, "bicubic", ATT_VIT_PLAIN, ATT_VIT_BILINEAR_ANTIALIASED, ATT_VIT_BILINEAR, ATT_VIT_CORNERS)
+ATT_CHOICES(resize_names, "bicubic", ATT_VIT_PLAIN, ATT_VIT_BILINEAR_ANTIALIASED, ATT_VIT_BILINEAR, ATT_VIT_CORNERS,
+            ATT_VIT_SINES)
 ATT_CHOICES(relative_names, "none", ATT_VIT_BIAS, ATT_VIT_MLP)
 ATT_CHOICES(norm_names, "layernorm", ATT_VIT_RMS_NORM)
 ATT_CHOICES(embed_norm_names, "none", "layernorm", ATT_VIT_RMS_NORM)

@@ -29,6 +29,7 @@ extern const att_variants att_vit_variants;
 #define ATT_VIT_BILINEAR_ANTIALIASED "bilinear_antialiased"
 #define ATT_VIT_BILINEAR "bilinear"
 #define ATT_VIT_CORNERS "bilinear_corners"
+#define ATT_VIT_SINES "sines"
 #define ATT_VIT_BIAS "bias"
 #define ATT_VIT_MLP "mlp"
 #define ATT_VIT_RMS_NORM "rmsnorm"

@@ -91,6 +91,8 @@ static att_regrid_way way_of(const att_vit_options *o)
         return ATT_REGRID_PLAIN_BICUBIC;
     if (strcmp(o->pos_embed_resize, ATT_VIT_BILINEAR_ANTIALIASED) == 0)
         return ATT_REGRID_BILINEAR_ANTIALIASED;
+    if (strcmp(o->pos_embed_resize, ATT_VIT_SINES) == 0)
+        return ATT_REGRID_SINES;
     return strcmp(o->pos_embed_resize, ATT_VIT_CORNERS) == 0 ? ATT_REGRID_CORNERS : ATT_REGRID_BICUBIC;
 }
 

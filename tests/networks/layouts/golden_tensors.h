@@ -25,7 +25,8 @@ static inline float *golden_values_of(const char *name, att_shape shape, double 
 {
     const int64_t count = att_shape_count(shape);
     const bool gain =
-        shape.rank == 1 && (golden_name_ends_in(name, "weight") || golden_name_ends_in(name, "running_var"));
+        shape.rank == 1 && (golden_name_ends_in(name, "weight") || golden_name_ends_in(name, "running_var") ||
+                            golden_name_ends_in(name, "scale"));
     float *values = malloc((size_t)count * sizeof *values);
     for (int64_t i = 0; i < count; i++)
         values[i] = (float)(gain + scale * formula(name, (uint32_t)i));

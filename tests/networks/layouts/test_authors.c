@@ -1,4 +1,5 @@
 /* Files as the authors of networks publish them: names, options, and values of what is joined or divided. */
+#include "networks/layouts/layout.h"
 #include "networks/models/checkpoints.h"
 
 enum { MOST_NAME = 128, WIDTH = 32 };
@@ -9,6 +10,7 @@ typedef struct authors {
     const char *others[4]; /* tensors [1] that have no counterpart; the last is NULL */
     bool joins_bias;       /* q_bias and v_bias are parts of qkv.bias, [q, k, v] */
     bool joins_class;      /* pos_embed has a row for the class token, which is added to it */
+    bool has_shifts; /* tables of shifts in windows of 8 x 8, in the last stage 4 x 4, scaled for 6 x 6 and 3 x 3 */
 } authors;
 
 typedef struct renamed {
@@ -34,6 +36,22 @@ static bool is_joined(const authors *a, const char *name)
     return a->joins_bias && (strstr(name, "attn.q_bias") || strstr(name, "attn.v_bias"));
 }
 
+/* Adds the table of Swin V2's paper, sign(s) log2(1 + |s|) / log2(8) of s = 8 d / (trained - 1) for each shift d. */
+static void add_shifts(tensors *t, const char *name, int window, int trained)
+{
+    static float tables[4][15 * 15 * 2];
+    static int used;
+    const int side = 2 * window - 1;
+    float *values = tables[used++ % 4];
+    for (int i = 0; i < side * side * 2; i++) {
+        const int d = (i % 2 ? i / 2 % side : i / 2 / side) - (window - 1);
+        const double scaled = 8.0 * abs(d) / (trained - 1);
+        values[i] = (float)copysign(log2(1 + scaled) / log2(8), d);
+    }
+    add_tensor(t, name, att_shape_of(1, side, side, 2));
+    t->items[t->count - 1].data = values;
+}
+
 /* Writes the file under the authors' names. */
 static void write_authors(const place *p, const authors *a, const att_model *model, renamed *r)
 {
@@ -55,6 +73,13 @@ static void write_authors(const place *p, const authors *a, const att_model *mod
     }
     for (int i = 0; a->others[i]; i++)
         add_tensor(&r->file, a->others[i], att_shape_of(1));
+    static const char *const shifts[] = {
+        "layers.0.blocks.0.attn.relative_coords_table", "layers.1.blocks.0.attn.relative_coords_table",
+        "layers.2.blocks.0.attn.relative_coords_table", "layers.3.blocks.0.attn.relative_coords_table"};
+    for (int s = 0; s < 4 && a->has_shifts; s++)
+        add_shifts(&r->file, shifts[s], s == 3 ? 4 : 8, s == 3 ? 3 : 6);
+    if (a->has_shifts)
+        add_tensor(&r->file, "layers.0.blocks.1.attn_mask", att_shape_of(16, 64, 64));
     write_tensors(p, &r->file, NULL);
 }
 
@@ -92,7 +117,8 @@ static void check_values(const authors *a, const renamed *r, const att_tensors *
 }
 
 /* flags: options of the network; those that tensors do not show are given, the others must be found. */
-static void opens(const place *p, const authors *a, const att_option_values *options, const att_option_values *flags)
+static att_identity opens(const place *p, const authors *a, const att_option_values *options,
+                          const att_option_values *flags)
 {
     static renamed r;
     att_model *model = make(p, a->network, options);
@@ -111,6 +137,7 @@ static void opens(const place *p, const authors *a, const att_option_values *opt
     att_model_destroy(&again);
     att_model_destroy(&model);
     att_tensors_close(&file);
+    return identity;
 }
 
 /* Of a network of tokens without a classifier. The first network of each layout is the one that is found. */
@@ -175,6 +202,115 @@ PLACE_TEST(swin_opens)
     att_options_set_text(&options, "depths", "1,1,1,1");
     att_options_set_text(&options, "stage_heads", "1,2,4,8");
     opens(p, &swin, &options, NULL);
+}
+
+PLACE_TEST(swin_v2_opens)
+{
+    static const authors swin = {.network = "swinv2_tiny_window8_256",
+                                 .pairs = {{"layers.1.downsample", "layers.0.downsample"},
+                                           {"layers.2.downsample", "layers.1.downsample"},
+                                           {"layers.3.downsample", "layers.2.downsample"},
+                                           {"head.fc", "head"}},
+                                 .has_shifts = true};
+    att_option_values options = att_options_none();
+    att_options_set(&options, "embed_dim", 32), att_options_set(&options, "img_size", 128);
+    att_options_set_text(&options, "depths", "2,1,1,1"), att_options_set_text(&options, "stage_heads", "1,2,4,8");
+    att_options_set_text(&options, "pretrained_window_sizes", "6,6,6,3");
+    const att_identity identity = opens(p, &swin, &options, NULL);
+    assert_string_equal(att_options_text(&identity.options, "window_size"), "8");
+    assert_string_equal(att_options_text(&identity.options, "pretrained_window_sizes"), "6,6,6,3");
+    assert_int_equal(identity.preprocess.height, 128);
+}
+
+PLACE_TEST(deit3_opens)
+{
+    static const authors deit3 = {.network = "deit3_base_patch16_224",
+                                  .pairs = {{"ls1.gamma", "gamma_1"}, {"ls2.gamma", "gamma_2"}}};
+    opens_tokens(p, &deit3);
+}
+
+/* Writes the header of a file with the network's tensors under other names, and opens it. */
+static att_tensors *open_header(const place *p, const authors *a)
+{
+    static char header[1 << 17];
+    char name[MOST_NAME], path[128];
+    att_model *model = make(p, a->network, NULL);
+    const tensors t = tensors_of(model);
+    int64_t at = 0;
+    size_t length = 0;
+    for (int i = 0; i < t.count; i++) {
+        const att_shape *shape = &t.items[i].shape;
+        rename_tensor(a, t.items[i].name, name);
+        length += (size_t)snprintf(header + length, sizeof header - length, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[",
+                                   i ? "," : "{", name);
+        for (int d = 0; d < shape->rank; d++)
+            length +=
+                (size_t)snprintf(header + length, sizeof header - length, "%s%d", d ? "," : "", (int)shape->dims[d]);
+        length += (size_t)snprintf(header + length, sizeof header - length, "],\"data_offsets\":[%lld,%lld]}",
+                                   (long long)at, (long long)(at + 4 * att_shape_count(*shape)));
+        at += 4 * att_shape_count(*shape);
+    }
+    length += (size_t)snprintf(header + length, sizeof header - length, "}");
+    assert_true(length < sizeof header);
+    path_in(p, "header", path);
+    FILE *out = fopen(path, "wb");
+    assert_non_null(out);
+    assert_true(fwrite(&(uint64_t){length}, 8, 1, out) == 1 && fwrite(header, 1, length, out) == length);
+    fclose(out);
+    att_tensors *file;
+    CHECK(p->context, att_tensors_open_part(p->context, path, p->weights, (uint64_t)at + 8 + length, &file));
+    unlink(path);
+    att_model_destroy(&model);
+    return file;
+}
+
+/* Networks for images of several sizes have the same tensors, but for their positions. */
+PLACE_TEST(the_images_choose_the_network)
+{
+    static const char *const networks[] = {"deit3_small_patch16_224", "deit3_small_patch16_384"};
+    for (int i = 0; i < 2; i++) {
+        const authors deit3 = {.network = networks[i], .pairs = {{"ls1.gamma", "gamma_1"}, {"ls2.gamma", "gamma_2"}}};
+        att_tensors *file = open_header(p, &deit3);
+        att_identity identity;
+        CHECK(p->context, att_layout_take(file));
+        CHECK(p->context, att_model_identify(p->context, file, NULL, NULL, NULL, &identity));
+        assert_string_equal(identity.name, networks[i]);
+        assert_true(identity.preprocess.crop_pct == (i == 0 ? 0.9 : 1));
+        att_tensors_close(&file);
+    }
+}
+
+/* Positions of MoCo v3 begin with the row of a patch, those of MAE with its column. */
+static void fill_positions(float *values, int side, int width, bool row_first)
+{
+    const int quarter = width / 4;
+    for (int i = 0; i < width * (side * side + 1); i++) {
+        const int patch = i / width - 1, c = i % width, axis = c / (2 * quarter);
+        const int at = patch < 0 ? 0 : (axis == 0) == row_first ? patch / side : patch % side;
+        const double angle = at * pow(10000, -(double)(c % quarter) / quarter);
+        values[i] = patch < 0 ? 0 : (float)(c / quarter % 2 ? cos(angle) : sin(angle));
+    }
+}
+
+/* After a training of the classifier, the files of MoCo v3 have no prefix. */
+PLACE_TEST(positions_show_the_heads_of_moco_v3)
+{
+    static float positions[17 * 384];
+    att_option_values options = small();
+    att_options_set(&options, "embed_dim", 384);
+    for (int moco = 0; moco < 2; moco++) {
+        att_model *model = make(p, "vit_small_patch16_224", &options);
+        tensors t = tensors_of(model);
+        att_identity identity;
+        fill_positions(positions, 4, 384, moco);
+        for (int i = 0; i < t.count; i++)
+            if (strcmp(t.items[i].name, "pos_embed") == 0)
+                t.items[i].data = positions;
+        write_tensors(p, &t, NULL);
+        CHECK(p->context, identify(p, "vit_small_patch16_224", NULL, &identity));
+        assert_int_equal(att_options_number(&identity.options, "num_heads", 0), moco ? 12 : 6);
+        att_model_destroy(&model);
+    }
 }
 
 /* The files of MoCo v3 have heads of 32 channels in the small network. */

@@ -34,6 +34,11 @@ static const att_layout_row rows[] = {
     {"lacks_gain.bias", .to = "gain", .ones = true},
     {"merge.weight", .to = "merged", .unfolded = true},
     {"deep.*", .to = "shallow.*"},
+    {"kernel", .to = "weight", .axes = "10"},
+    {"kernel", .to = "outputs", .axes = "10", .zeros = true},
+    {"filter", .to = "conv", .axes = "3201"},
+    {"heads", .to = "q", .axes = "(12)0"},
+    {"mixed", .to = "proj", .axes = "2(01)"},
 };
 static const att_layout toy = {.name = "a toy", .prefixes = "toy. doll.", ATT_LAYOUT_ROWS(rows)};
 
@@ -267,6 +272,47 @@ SCRATCH_TEST(shapes_are_changed)
     assert_true(att_tensors_find(file, "proj.weight") >= 0);
     att_tensors_close(&file);
     REFUSES("\"patches.weight\" of a toy is no layer for patches of square sides", T("patches.weight", 1, 6));
+}
+
+/* kernel: [inputs][outputs]; filter: [h][w][inputs][outputs]; heads: [inputs][heads][channels]. */
+SCRATCH_TEST(dimensions_are_reordered_and_joined)
+{
+    att_tensors *file;
+    CHECK(self->context,
+          APPLY(file, T("kernel", 2, 3), T("filter", 1, 2, 1, 2), T("heads", 2, 2, 2), T("mixed", 2, 2, 2)));
+    HAS(file, "weight", att_shape_of(3, 2), 0, 3, 1, 4, 2, 5);
+    HAS(file, "outputs", att_shape_of(3), 0, 0, 0);
+    HAS(file, "conv", att_shape_of(2, 1, 1, 2), 0, 2, 1, 3);
+    HAS(file, "q", att_shape_of(4, 2), 0, 4, 1, 5, 2, 6, 3, 7);
+    HAS(file, "proj", att_shape_of(2, 4), 0, 2, 4, 6, 1, 3, 5, 7);
+    att_tensors_close(&file);
+    REFUSES("\"kernel\" of a toy has too few dimensions", T("kernel", 2));
+    REFUSES("\"kernel\" of a toy has too many dimensions", T("kernel", 2, 2, 2));
+}
+
+/* The same of tensors in the caller's memory. */
+SCRATCH_TEST(dimensions_of_tensors_in_memory_are_reordered)
+{
+    const att_safetensors_tensor tensors[] = {T("kernel", 2, 3), T("both", 4)};
+    att_tensors *file;
+    CHECK(self->context, att_tensors_borrow(self->context, tensors, 2, &file));
+    CHECK(self->context, att_layout_apply(&toy, file));
+    HAS(file, "weight", att_shape_of(3, 2), 0, 3, 1, 4, 2, 5);
+    HAS(file, "lower", att_shape_of(2), 2, 3);
+    att_tensors_close(&file);
+}
+
+SCRATCH_TEST(dimensions_that_do_not_follow_each_other_are_not_joined)
+{
+    static const int64_t strides[] = {1, 2, 4}; /* the first index varies fastest */
+    const att_safetensors_tensor heads = T("heads", 2, 2, 2);
+    const att_safetensors_content content = {.tensors = &heads, .tensor_count = 1};
+    att_tensors *file;
+    CHECK(self->context, att_safetensors_write(self->context, self->path, &content));
+    CHECK(self->context, att_tensors_open(self->context, self->path, &file));
+    file->items[0].strides = strides;
+    assert_fails(self->context, att_layout_apply(&toy, file), ATT_ERR_FORMAT, "stored in another order");
+    att_tensors_close(&file);
 }
 
 /* Of a file whose first bytes alone are there. */

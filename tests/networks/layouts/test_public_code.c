@@ -167,9 +167,38 @@ SCRATCH_TEST(lucidrains_vits_open)
     answers(self, "lucidrains_mean", "vit_base_patch16_224", "none", &identity);
     answers(self, "lucidrains_without_class", "vit_base_patch16_224", "none", &identity);
     assert_string_equal(att_options_text(&identity.options, "global_pool"), "avg");
+    assert_null(strstr(identity.brief, "global_pool"));
     answers(self, "lucidrains_before", "vit_base_patch16_224", "none", &identity);
     answers(self, "lucidrains", "vit_base_patch16_224", "none", &identity);
     assert_int_equal(att_options_number(&identity.options, "num_heads", 0), 2);
+    assert_non_null(strstr(identity.brief, "assumed, as its program does by default: global_pool token, num_heads 2"));
+}
+
+/* The file has no positions: these are computed for the size of the images. */
+SCRATCH_TEST(lucidrains_simple_vits_open)
+{
+    att_identity identity;
+    answers(self, "simple_vit", "vit_base_patch16_224", "none", &identity);
+    assert_non_null(strstr(identity.brief, "assumed, as its program does by default: num_heads 2"));
+}
+
+/* OpenAI's own files are known by the size of the images in them. */
+SCRATCH_TEST(vits_of_clip_open_under_openais_names)
+{
+    att_identity identity;
+    answers(self, "openai_clip", "vit_base_patch32_clip_224", "none", &identity);
+    assert_string_equal(att_options_text(&identity.options, "act_layer"), "quick_gelu");
+    assert_null(strstr(identity.brief, "assumed, as its program"));
+    answers(self, "open_clip", "vit_base_patch32_clip_224", "none", &identity);
+    assert_non_null(strstr(identity.brief, "assumed, as its program does by default: act_layer gelu"));
+}
+
+SCRATCH_TEST(vits_of_google_open)
+{
+    att_identity identity;
+    answers(self, "google", "vit_base_patch16_224", "none", &identity);
+    assert_int_equal(att_options_number(&identity.options, "num_heads", 0), 4);
+    assert_string_equal(identity.preprocess.crop_mode, "squash");
 }
 
 SCRATCH_TEST(pre_activation_networks_open)
