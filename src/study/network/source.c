@@ -60,9 +60,10 @@ static att_status refuse_folder(att_context *context, const char *folder, char *
 /* Finds the first of the usual checkpoint files in a folder. */
 static att_status find_file(att_context *context, const char *folder, char *path, size_t size)
 {
-    static const char *const names[] = {"model_best.safetensors",    "last.safetensors",
-                                        "model.safetensors",         "model.safetensors.index.json",
-                                        "pytorch_model.bin",         "pytorch_model.bin.index.json",
+    static const char *const names[] = {"model_best.safetensors",      "last.safetensors",
+                                        "model.safetensors",           "model.safetensors.index.json",
+                                        "pytorch_model.bin",           "pytorch_model.bin.index.json",
+                                        "open_clip_model.safetensors", "open_clip_pytorch_model.bin",
                                         "mp_rank_00_model_states.pt"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         bool there;

@@ -116,7 +116,7 @@ static void expect_logits(const fixture *f, const char *path, int height, int wi
 }
 
 /* The folder of a training with DeepSpeed names its newest checkpoint. */
-FIXTURE_TEST(folders_of_deepspeed_are_opened)
+FIXTURE_TEST(folders_of_other_programs_are_opened)
 {
     char path[160], folder[160], step[200], name[256];
     export(f, path);
@@ -140,6 +140,12 @@ FIXTURE_TEST(folders_of_deepspeed_are_opened)
     assert_int_equal(link(path, name), 0);
     is_refused(f, folder, "holds DeepSpeed's parts of the weights");
     is_refused(f, step, "make one file of them with zero_to_fp32.py");
+    assert_int_equal(unlink(name), 0);
+    snprintf(name, sizeof name, "%s/open_clip_model.safetensors", step);
+    assert_int_equal(link(path, name), 0);
+    network = open_network(f, step);
+    assert_string_equal(att_network_path(network), name);
+    att_network_close(&network);
     assert_int_equal(unlink(name), 0);
     snprintf(name, sizeof name, "%s/.metadata", step);
     assert_int_equal(link(path, name), 0);
