@@ -189,8 +189,8 @@ static att_status take_shown(att_tensors *file, const att_layout *layout, const 
         config.crop_pct = known->crop_pct;
         snprintf(config.interpolation, sizeof config.interpolation, "%s", known->interpolation);
     }
-    file->identity_from = att_from_tensor_names;
-    file->preprocess_from = known ? att_from_file_name : att_from_tensor_names;
+    file->identity_from = settings ? layout->side_file : att_from_tensor_names;
+    file->preprocess_from = known ? att_from_file_name : file->identity_from;
     return take_layout(file, layout, &source, &config);
 }
 

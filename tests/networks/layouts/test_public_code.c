@@ -1,5 +1,7 @@
 /* Networks of small public code for PyTorch, with the names of their files, against their computation in f64
  * (tools/goldens/public_code.py). */
+#include <unistd.h>
+
 #include <attscope/plan.h>
 
 #include "base/io/scratch.h"
@@ -191,6 +193,48 @@ SCRATCH_TEST(vits_of_clip_open_under_openais_names)
     assert_null(strstr(identity.brief, "assumed, as its program"));
     answers(self, "open_clip", "vit_base_patch32_clip_224", "none", &identity);
     assert_non_null(strstr(identity.brief, "assumed, as its program does by default: act_layer gelu"));
+}
+
+static void write_beside(const scratch *self, const char *name, const char *text)
+{
+    char path[512];
+    FILE *file = fopen(scratch_path(self, name, path), "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A folder of the hub has transformers' config.json for another file. */
+SCRATCH_TEST(settings_of_open_clip_are_read)
+{
+    att_identity identity;
+    write_beside(self, "config.json", "{\"model_type\": \"clip\"}");
+    write_beside(
+        self, "open_clip_config.json",
+        "{\"model_cfg\": {\"vision_cfg\": {\"head_width\": 64}}, \"preprocess_cfg\": {\"mean\": [0.25, 0.5, 0.75], "
+        "\"interpolation\": \"bilinear\", \"resize_mode\": \"squash\"}}");
+    answers(self, "open_clip", "vit_base_patch32_clip_224", "none", &identity);
+    assert_null(strstr(identity.brief, "assumed, as its program"));
+    assert_non_null(strstr(identity.brief, "open_clip_config.json"));
+    assert_float_equal(identity.preprocess.mean[0], 0.25, 0);
+    assert_string_equal(identity.preprocess.crop_mode, "squash");
+    write_beside(self, "open_clip_config.json",
+                 "{\"model_cfg\": {\"vision_cfg\": {\"head_width\": 64}, \"quick_gelu\": true}}");
+    answers(self, "openai_clip", "vit_base_patch32_clip_224", "none", &identity);
+    write_beside(self, "open_clip_config.json", "{\"model_cfg\": {}}");
+    golden *g = golden_read("open_clip");
+    char path[512];
+    att_tensors *file;
+    assert_fails(context, att_model_open_file(context, golden_tensors_write(self, &g->tensors, path), &file),
+                 ATT_ERR_FORMAT, "open_clip_config.json: expected the objects \"model_cfg\" and in it \"vision_cfg\"");
+    write_beside(self, "open_clip_config.json",
+                 "{\"model_cfg\": {\"vision_cfg\": {}}, \"preprocess_cfg\": {\"resize_mode\": \"longest\"}}");
+    assert_fails(context, att_model_open_file(context, path, &file), ATT_ERR_UNSUPPORTED, "resize_mode is \"longest\"");
+    golden_tensors_free(&g->tensors);
+    free(g);
+    const char *const names[] = {"config.json", "open_clip_config.json"};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(unlink(scratch_path(self, names[i], path)), 0);
 }
 
 SCRATCH_TEST(vits_of_google_open)
