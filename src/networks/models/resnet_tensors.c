@@ -291,7 +291,12 @@ static att_status read_blocks(const recognition *s, att_option_values *found)
     int64_t base = bottleneck && width && groups ? 64 * middle.dims[0] / (width * groups) : 64;
     if (width < 1 || width > 1 << 16 || groups < 1 || base < 1 || base > 1 << 16 ||
         (bottleneck && att_resnet_inner(width, (int)groups, (int)base) != middle.dims[0]))
-        return fail_shape(s, "layer1.0.conv2.weight", "[channels, channels / groups, 3, 3]");
+        return att_fail(
+            s->context, ATT_ERR_UNSUPPORTED,
+            "%s: \"layer1.0.conv2.weight\" has %lld channels in a block of %lld, which no block has here: it is "
+            "a sign of a pruned network",
+            att_tensors_path(s->file), (long long)middle.dims[0],
+            (long long)(bottleneck ? last.dims[0] : middle.dims[0]));
     att_options_set(found, "width", (double)width);
     att_shape stem = shape_of(s, "conv1.weight", 4);
     if (stem.rank && stem.dims[0] != width)
