@@ -24,6 +24,11 @@ typedef struct att_scope {
      * network is built again for other inputs. A name that is missing, or has another shape, fails the graph
      * (ERR_NOT_FOUND, ERR_MISMATCH). Scopes below inherit it. */
     bool again;
+    /* Names of parameters and buffers have this text in place of the first `replaced` bytes of the path: with
+     * "blocks.0" in place of "blocks.3" and `again`, a block has the parameters of another one. "": they have the path
+     * itself. Scopes below inherit it. */
+    char source[24];
+    int replaced;
 } att_scope;
 
 ATT_API att_scope att_scope_root(att_graph *graph);

@@ -20,9 +20,9 @@ static void fail_length(const att_scope *scope, const char *name)
 }
 
 /* Writes "<path>.<name>". If it does not fit, the graph fails and the result is false. */
-static bool join(const att_scope *scope, const char *name, char *text, size_t size)
+static bool join(const att_scope *scope, const char *path, const char *name, char *text, size_t size)
 {
-    int length = snprintf(text, size, "%s%s%s", scope->path, scope->path[0] ? "." : "", name);
+    int length = snprintf(text, size, "%s%s%s", path, path[0] ? "." : "", name);
     if (length >= 0 && (size_t)length < size)
         return true;
     fail_length(scope, name);
@@ -31,7 +31,7 @@ static bool join(const att_scope *scope, const char *name, char *text, size_t si
 
 att_scope att_scope_in(const att_scope *scope, const char *format, ...)
 {
-    att_scope below = {.graph = scope->graph, .again = scope->again};
+    att_scope below = *scope;
     char name[sizeof below.path];
     va_list arguments;
     va_start(arguments, format);
@@ -40,7 +40,7 @@ att_scope att_scope_in(const att_scope *scope, const char *format, ...)
     if (length < 0 || (size_t)length >= sizeof name)
         fail_length(scope, name);
     else
-        join(scope, name, below.path, sizeof below.path);
+        join(scope, scope->path, name, below.path, sizeof below.path);
     return below;
 }
 
@@ -69,10 +69,18 @@ static att_value find(att_graph *graph, const char *name, att_shape shape)
     return att_graph_fail(graph, att_fail(graph->context, ATT_ERR_NOT_FOUND, "there is no parameter \"%s\"", name));
 }
 
+/* The name of a parameter or buffer of the scope. */
+static bool name_parameter(const att_scope *scope, const char *name, char *text, size_t size)
+{
+    char path[sizeof scope->source + sizeof scope->path];
+    snprintf(path, sizeof path, "%s%s", scope->source, scope->path + (scope->source[0] ? scope->replaced : 0));
+    return join(scope, path, name, text, size);
+}
+
 att_value att_scope_parameter(const att_scope *scope, const char *name, att_shape shape, att_init init, bool decay)
 {
     char full[sizeof scope->path];
-    if (!join(scope, name, full, sizeof full))
+    if (!name_parameter(scope, name, full, sizeof full))
         return ATT_NONE;
     return scope->again ? find(scope->graph, full, shape) : att_graph_parameter(scope->graph, full, shape, init, decay);
 }
@@ -80,7 +88,7 @@ att_value att_scope_parameter(const att_scope *scope, const char *name, att_shap
 att_value att_scope_buffer(const att_scope *scope, const char *name, att_shape shape, double start)
 {
     char full[sizeof scope->path];
-    if (!join(scope, name, full, sizeof full))
+    if (!name_parameter(scope, name, full, sizeof full))
         return ATT_NONE;
     return scope->again ? find(scope->graph, full, shape) : att_graph_buffer(scope->graph, full, shape, start);
 }
