@@ -117,6 +117,8 @@ typedef struct att_model_input {
     att_field field; /* of one sample, as runs take it: ATT_F32 for numbers, even if the graph computes in F64 */
     const att_preprocess *image; /* the input is an image [height, width, channels], prepared in this way; NULL: it is
                                     another tensor */
+    int32_t least, most; /* the numbers that an I32 input may have; the number of tokens of a text depends on the
+                            length of the run's texts, and `most` is that of the model's own length */
 } att_model_input;
 /* Returns input `index`, from 0, in the order in which the family declares them; all zero past the last. The pointers
  * live as long as the model. */

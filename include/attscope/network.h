@@ -164,13 +164,12 @@ ATT_API att_status att_network_set_passes(att_network *network, const att_pass_o
  *   "stage1" .. "stage4" [h, w, C], the outputs of the stages of ResNet and Swin; of other networks those of the last
  *     four blocks, or of the blocks that the task chooses, without class token and registers, before any last norm;
  *   "mean" [C], the mean of "tokens" over the tokens of the grid; of networks with a class token also "class" [C], this
- *     token, and "both" [2 C], the class token and then the mean;
- *   "blocks.3" [N, C], the output of block 3 of a network without stages, before any last norm; "blocks.3.mean",
- *     "blocks.3.class" and "blocks.3.both" of it, as above;
- *   for each attention node ('*' and '?' allowed): "blocks.3.attn.map" [H, N, N], the attention weights of all queries;
- *     "blocks.3.attn.stats" [H, N, ATT_ATTENTION_STATS]; "blocks.3.attn.summary" [H, ATT_ATTENTION_SUMMARY] (ops.h).
- * Errors: ERR_NOT_FOUND if the network lacks one of the names: nothing changes, and the message lists the names that
- * exist. */
+ *     token, and "both" [2 C], the class token and then the mean. Of a text the mean is over all tokens but padding,
+ * and the class token is the first token; "blocks.3" [N, C], the output of block 3 of a network without stages, before
+ * any last norm; "blocks.3.mean", "blocks.3.class" and "blocks.3.both" of it, as above; for each attention node ('*'
+ * and '?' allowed): "blocks.3.attn.map" [H, N, N], the attention weights of all queries; "blocks.3.attn.stats" [H, N,
+ * ATT_ATTENTION_STATS]; "blocks.3.attn.summary" [H, ATT_ATTENTION_SUMMARY] (ops.h). Errors: ERR_NOT_FOUND if the
+ * network lacks one of the names: nothing changes, and the message lists the names that exist. */
 ATT_API ATT_MUST_CHECK att_status att_network_select_outputs(att_network *network, const char *names);
 
 /* Runs the network on inputs->count samples. `inputs` has each input of the network (att_model_input_at()) by name,
@@ -181,14 +180,18 @@ ATT_API ATT_MUST_CHECK att_status att_network_select_outputs(att_network *networ
  *     const void *const data[] = {pixels};
  *     const att_batch inputs = {.count = 1, .field_count = 1, .fields = &image, .data = data};
  *
+ * Networks for texts have the inputs "tokens" [T], ids of the vocabulary, "types" [T] if they have types of tokens, and
+ * "count", the number of tokens; what comes after these is padding, which changes no answer. T is any number up to the
+ * rows of the network's table of positions.
+ *
  * Networks without parameters of fixed size accept images of other sides than their own; position embeddings are
  * resampled as by att_model_load(). Plans for the shapes that were used last are kept, in at most a quarter of the
  * memory that was left when the network was opened. *answers: one tensor for each selected name (att_batch_field()),
  * F32, or I32 if it holds integers; the network owns the data, which is valid until its next run or change. The answer
  * to a sample does not depend on the other samples. Errors: ERR_ARGUMENT for an input that is unknown, missing or of
- * another type, and for a count below 1; ERR_MISMATCH, ERR_UNSUPPORTED or ERR_ARGUMENT for shapes that the network
- * cannot take; ERR_NONFINITE, with *answers set, if the tensors contain NaN or infinity; if an
- * input does, too, the message names it. */
+ * another type or has a number that it cannot have (att_model_input.least), and for a count below 1; ERR_MISMATCH,
+ * ERR_UNSUPPORTED or ERR_ARGUMENT for shapes that the network cannot take; ERR_NONFINITE, with *answers set, if the
+ * tensors contain NaN or infinity; if an input does, too, the message names it. */
 ATT_API att_status att_network_run(att_network *network, const att_batch *inputs, att_batch *answers);
 /* The following are for networks whose only input is an image; others return ERR_UNSUPPORTED or ERR_ARGUMENT. */
 /* As att_network_run(), for images whose channels are planes, as in PyTorch's tensors: images[i] is [in_chans, height,

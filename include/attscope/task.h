@@ -150,6 +150,9 @@ typedef struct att_features {
     att_value pooled; /* [C]: the input of a classifier */
     /* [C]: the inputs of both classifiers of a distilled network, whose mean is `pooled`. */
     att_value classified[2];
+    /* [1, N]: the share of each token in the mean of all, 0 for padding. ATT_NONE: all tokens after the prefix have the
+     * same share. */
+    att_value shares;
     int prefix;  /* tokens before those of the grid: class, distillation, registers */
     int grid[2]; /* height, width: the other tokens in rows from top left to bottom right; 0, 0: they form no grid */
     /* [N, C], with the prefix: result of each block of a family without stages (ViT, EVA, MLP-Mixer, attention_cnn), or

@@ -111,7 +111,7 @@ att_family_info = _struct(
     "att_family_info", "text name; att_option* options; int option_count; address hooks; int hook_count"
 )
 att_option_values = _struct("att_option_values", "int count; bool overflowed; att_option_value items[64]")
-att_model_input = _struct("att_model_input", "att_field field; att_preprocess* image")
+att_model_input = _struct("att_model_input", "att_field field; att_preprocess* image; int32_t least, most")
 att_identity = _struct(
     "att_identity",
     """

@@ -64,7 +64,7 @@ typedef struct att_known {
 } att_known;
 
 /* An input of a family's networks. */
-typedef struct att_family_input {
+struct att_family_input {
     const char *name;
     att_dtype dtype; /* of what callers give; ATT_F32 stands for the type of the graph */
     bool image;      /* [height, width, channels], made from an image as att_preprocess says */
@@ -74,7 +74,13 @@ typedef struct att_family_input {
     /* The one of them that may differ from run to run, with parameters resampled where they depend on it; NULL: none.
      */
     const char *varies;
-} att_family_input;
+    /* Key of an option that numbers of an I32 input are below, and not negative: "vocab_size". NULL: they may be any. */
+    const char *below;
+    /* Key of an option, a length that may vary: numbers of an I32 input are 1 to this. NULL: they do not count. */
+    const char *counts;
+    /* Key of an option: networks for which it is 0 do not have the input. NULL: all networks have it. */
+    const char *when;
+};
 
 /* A family. Functions may be NULL if there is nothing to do. `options` is the family's struct of options->size bytes.
  */
@@ -139,6 +145,11 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
     {                                                                                                              \
         .name = ATT_IMAGE, .dtype = ATT_F32, .image = true, .dims = {"img_size", "in_chans"}, .varies = "img_size" \
     }
+/* The inputs of networks for texts: ids of tokens and types of tokens, as many as the longest text of a run has, and the
+ * number of tokens that are no padding. */
+#define ATT_TOKENS "tokens"
+#define ATT_TOKEN_TYPES "types"
+#define ATT_TOKEN_COUNT "count"
 /* The output of a network without a head. */
 #define ATT_FEATURES "features"
 

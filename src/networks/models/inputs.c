@@ -15,12 +15,16 @@ bool att_shapes_equal(const att_shapes *a, const att_shapes *b)
     return same;
 }
 
-int att_family_input_count(const att_family *family)
+const att_family_input *att_family_input_of(const att_family *family, const att_option_values *options, int index)
 {
-    int count = 0;
-    while (count < ATT_MAX_INPUTS && family->inputs[count].name)
-        count++;
-    return count;
+    for (int i = 0; i < ATT_MAX_INPUTS && family->inputs[i].name; i++) {
+        const att_family_input *input = &family->inputs[i];
+        if (input->when && att_options_number(options, input->when, 0) == 0)
+            continue;
+        if (index-- == 0)
+            return input;
+    }
+    return NULL;
 }
 
 /* Dimensions that an option gives: two for height and width. */
@@ -29,9 +33,14 @@ static int dims_of(const att_family *family, const char *key)
     return att_option_find(family->options, key)->kind == ATT_OPTION_SIDES ? 2 : 1;
 }
 
-att_shape att_family_input_shape(const att_family *family, int index, const att_option_values *options)
+static const att_family_input *input_of(const att_model *model, int index)
 {
-    const att_family_input *input = &family->inputs[index];
+    return att_family_input_of(att_model_family(model), att_model_options(model), index);
+}
+
+att_shape att_family_input_shape(const att_family *family, const att_family_input *input,
+                                 const att_option_values *options)
+{
     att_shape shape = {0};
     for (int k = 0; k < ATT_MAX_RANK && input->dims[k]; k++) {
         const att_option_value *value = att_options_find(options, input->dims[k]);
@@ -43,10 +52,9 @@ att_shape att_family_input_shape(const att_family *family, int index, const att_
 
 att_shapes att_model_shapes(const att_model *model)
 {
-    const att_family *family = att_model_family(model);
-    att_shapes shapes = {.count = att_family_input_count(family)};
-    for (int i = 0; i < shapes.count; i++)
-        shapes.of[i] = att_family_input_shape(family, i, att_model_options(model));
+    att_shapes shapes = {.count = 0};
+    for (const att_family_input *input; (input = input_of(model, shapes.count));)
+        shapes.of[shapes.count++] = att_family_input_shape(att_model_family(model), input, att_model_options(model));
     return shapes;
 }
 
@@ -63,7 +71,7 @@ att_shapes att_model_shapes_sized(const att_model *model, int height, int width)
 
 att_model_input att_model_image(const att_model *model)
 {
-    for (int i = 0; i < att_family_input_count(att_model_family(model)); i++)
+    for (int i = 0; input_of(model, i); i++)
         if (att_model_input_at(model, i).image)
             return att_model_input_at(model, i);
     return (att_model_input){0};
@@ -85,7 +93,7 @@ char *att_model_inputs_describe(const att_model *model, char text[ATT_INPUTS_TEX
 {
     size_t length = 0;
     *text = '\0';
-    for (int i = 0; i < att_family_input_count(att_model_family(model)) && length < ATT_INPUTS_TEXT; i++) {
+    for (int i = 0; input_of(model, i) && length < ATT_INPUTS_TEXT; i++) {
         const att_model_input input = att_model_input_at(model, i);
         char form[96];
         length += (size_t)snprintf(text + length, ATT_INPUTS_TEXT - length, "%s\"%s\" (%s)", i > 0 ? ", " : "",
@@ -117,10 +125,10 @@ att_status att_model_need_image(const att_model *model)
 
 void att_model_copy_varying(const att_model *model, att_option_values *options)
 {
-    const att_family *family = att_model_family(model);
-    for (int i = 0; i < att_family_input_count(family); i++)
-        if (family->inputs[i].varies)
-            att_option_copy(family->inputs[i].varies, att_model_options(model), options);
+    const att_family_input *input;
+    for (int i = 0; (input = input_of(model, i)); i++)
+        if (input->varies)
+            att_option_copy(input->varies, att_model_options(model), options);
 }
 
 /* Sets the option of the input that may vary to its dimensions in `shape`. */
@@ -143,28 +151,48 @@ static void take_shape(const att_family *family, const att_family_input *input, 
 
 att_status att_model_check_input(const att_model *model, int index, att_shape given, const att_option_values *options)
 {
-    const att_family *family = att_model_family(model);
-    const att_shape expected = att_family_input_shape(family, index, options);
+    const att_family_input *input = input_of(model, index);
+    const att_shape expected = att_family_input_shape(att_model_family(model), input, options);
     char own[64], other[64];
     if (att_shape_equal(given, expected))
         return ATT_OK;
     /* Where height and width may be at fault themselves, such as in [channels, height, width], the names say more. */
-    if (family->inputs[index].image && (given.rank != 3 || given.dims[2] != expected.dims[2]))
+    if (input->image && (given.rank != 3 || given.dims[2] != expected.dims[2]))
         snprintf(own, sizeof own, "[height, width, %lld]", (long long)expected.dims[2]);
     else
         att_shape_format(expected, own, sizeof own);
     return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_MISMATCH,
-                    "the input \"%s\" of %s has the shape %s, expected %s", family->inputs[index].name,
-                    att_model_name(model), att_shape_format(given, other, sizeof other), own);
+                    "the input \"%s\" of %s has the shape %s, expected %s", input->name, att_model_name(model),
+                    att_shape_format(given, other, sizeof other), own);
+}
+
+att_option_values att_model_shaped_options(const att_model *model, const att_shapes *shapes)
+{
+    att_option_values options = *att_model_options(model);
+    for (int i = 0; i < shapes->count; i++)
+        take_shape(att_model_family(model), input_of(model, i), shapes->of[i], &options);
+    return options;
 }
 
 att_status att_model_reshape(const att_model *model, const att_shapes *shapes, att_model **out)
 {
-    const att_family *family = att_model_family(model);
-    att_option_values options = *att_model_options(model);
-    for (int i = 0; i < shapes->count; i++) {
-        take_shape(family, &family->inputs[i], shapes->of[i], &options);
+    const att_option_values options = att_model_shaped_options(model, shapes);
+    for (int i = 0; i < shapes->count; i++)
         ATT_TRY(att_model_check_input(model, i, shapes->of[i], &options));
-    }
     return att_model_rebuild(model, &options, out);
+}
+
+att_status att_model_check_numbers(const att_model *model, int index, const int32_t *numbers, int64_t count,
+                                   const att_option_values *options)
+{
+    const att_family_input *input = input_of(model, index);
+    const char *key = input->below ? input->below : input->counts;
+    const int least = input->counts ? 1 : 0, most = (int)att_options_number(options, key, 0) - !input->counts;
+    for (int64_t i = 0; key && i < count; i++)
+        if (numbers[i] < least || numbers[i] > most)
+            return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_ARGUMENT,
+                            "the input \"%s\" of %s has the number %d, expected %d to %d (%s %d)", input->name,
+                            att_model_name(model), numbers[i], least, most, key,
+                            (int)att_options_number(options, key, 0));
+    return ATT_OK;
 }

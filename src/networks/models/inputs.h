@@ -7,6 +7,7 @@
 #include "base/core/export.h"
 
 typedef struct att_family att_family;
+typedef struct att_family_input att_family_input;
 
 /* Shapes of a network's inputs, in the order in which its family declares them. */
 typedef struct att_shapes {
@@ -15,9 +16,10 @@ typedef struct att_shapes {
 } att_shapes;
 bool att_shapes_equal(const att_shapes *a, const att_shapes *b);
 
-int att_family_input_count(const att_family *family);
-/* Shape of a declared input with these complete options. */
-att_shape att_family_input_shape(const att_family *family, int index, const att_option_values *options);
+/* Input `index` of a network with these complete options; NULL past the last. */
+const att_family_input *att_family_input_of(const att_family *family, const att_option_values *options, int index);
+att_shape att_family_input_shape(const att_family *family, const att_family_input *input,
+                                 const att_option_values *options);
 
 att_shapes att_model_shapes(const att_model *model);
 /* The same with images of these sides. */
@@ -38,6 +40,12 @@ ATT_FOR_LAB char *att_model_inputs_describe(const att_model *model, char text[AT
 ATT_FOR_LAB void att_model_copy_varying(const att_model *model, att_option_values *options);
 /* Returns ERR_MISMATCH, with both shapes, if the input has another shape with these options (complete) than `given`. */
 att_status att_model_check_input(const att_model *model, int index, att_shape given, const att_option_values *options);
+/* Returns ERR_ARGUMENT if one of the numbers of an I32 input is none that the network takes with these options
+ * (complete). */
+att_status att_model_check_numbers(const att_model *model, int index, const int32_t *numbers, int64_t count,
+                                   const att_option_values *options);
+/* The model's options with dimensions that may vary as in `shapes`; the last input decides. */
+att_option_values att_model_shaped_options(const att_model *model, const att_shapes *shapes);
 /* Builds the same network for inputs of these shapes; only dimensions that the family lets vary may differ from the
  * model's. On success the caller owns *out. Errors: ERR_MISMATCH for other shapes, those of att_model_create(). */
 att_status att_model_reshape(const att_model *model, const att_shapes *shapes, att_model **out);

@@ -456,7 +456,8 @@ static att_status check_outputs(const att_model *model)
 static att_status build_graph(att_model *model, att_dtype dtype)
 {
     ATT_TRY(att_graph_create(model->context, dtype, &model->graph));
-    model->features = (att_features){.tokens = ATT_NONE, .pooled = ATT_NONE, .classified = {ATT_NONE, ATT_NONE}};
+    model->features = (att_features){
+        .tokens = ATT_NONE, .pooled = ATT_NONE, .classified = {ATT_NONE, ATT_NONE}, .shares = ATT_NONE};
     model->family->build(model->graph, &model->settings, &model->features);
     ATT_TRY(check_head_scope(model));
     add_head(model);
@@ -655,13 +656,17 @@ int64_t att_model_tokens(const att_model *model)
 
 att_model_input att_model_input_at(const att_model *model, int index)
 {
-    if (index < 0 || index >= att_family_input_count(model->family))
+    const att_family_input *input = att_family_input_of(model->family, &model->options, index);
+    if (!input)
         return (att_model_input){0};
-    const att_family_input *input = &model->family->inputs[index];
+    const char *limit = input->counts ? input->counts : input->below;
     return (att_model_input){.field = {.name = input->name,
                                        .dtype = input->dtype,
-                                       .shape = att_family_input_shape(model->family, index, &model->options)},
-                             .image = input->image ? &model->preprocess : NULL};
+                                       .shape = att_family_input_shape(model->family, input, &model->options)},
+                             .image = input->image ? &model->preprocess : NULL,
+                             .least = input->counts ? 1 : 0,
+                             .most = limit ? (int32_t)att_options_number(&model->options, limit, 1) - !input->counts
+                                           : INT32_MAX};
 }
 
 att_preprocess att_model_preprocess(const att_model *model)

@@ -29,17 +29,19 @@ static att_status check_outputs(const comparison *c)
                 : att_fail(c->context, ATT_ERR_MISMATCH, "the networks to be compared have other outputs or shapes");
 }
 
-/* Numbers are normal, integers 0 or 1. */
-static att_status draw_input(comparison *c, att_random *random, int index)
+/* Numbers are normal. Integers are the least that the input takes or one more; those of a limited input are the least
+ * or the largest. */
+static att_status draw_input(comparison *c, att_random *random, int index, const att_model_input *input)
 {
     const att_field *field = &c->fields[index];
+    const int32_t more = input->most < INT32_MAX ? input->most : input->least + 1;
     const size_t count = (size_t)att_shape_count(field->shape) * (size_t)c->count;
     ATT_TRY(att_new_array(c->context, &c->inputs[index], count, att_dtype_size(field->dtype), "inputs"));
     for (size_t i = 0; i < count; i++)
         if (field->dtype == ATT_F32)
             ((float *)c->inputs[index])[i] = (float)att_random_normal(random);
         else
-            ((int32_t *)c->inputs[index])[i] = att_random_uniform(random) < 0.5;
+            ((int32_t *)c->inputs[index])[i] = att_random_uniform(random) < 0.5 ? more : input->least;
     return ATT_OK;
 }
 
@@ -51,8 +53,9 @@ static att_status draw_inputs(comparison *c, const att_model *models[2], uint64_
                         att_model_inputs_describe(models[0], first), att_model_inputs_describe(models[1], second));
     att_random random = att_random_from(att_random_key(seed, 0, 0));
     for (; att_model_input_at(models[0], c->input_count).field.name; c->input_count++) {
-        c->fields[c->input_count] = att_model_input_at(models[0], c->input_count).field;
-        ATT_TRY(draw_input(c, &random, c->input_count));
+        const att_model_input input = att_model_input_at(models[0], c->input_count);
+        c->fields[c->input_count] = input.field;
+        ATT_TRY(draw_input(c, &random, c->input_count, &input));
     }
     return ATT_OK;
 }

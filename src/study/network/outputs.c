@@ -81,10 +81,13 @@ static att_value requested_tokens(const att_features *features, const char *requ
     return block >= 0 && block < features->block_count ? features->blocks[block] : ATT_NONE;
 }
 
-/* Mean of the tokens of the grid, without class token and registers. */
+/* Mean of the tokens of the grid, without class token and registers, or of all tokens of a text without padding. */
 static att_value grid_mean(output_request *w, const att_features *features, att_value tokens)
 {
-    return att_token_mean(w->graph, tokens, features->prefix);
+    if (features->shares == ATT_NONE)
+        return att_token_mean(w->graph, tokens, features->prefix);
+    const att_value mean = att_matmul(w->graph, features->shares, tokens, false, 1);
+    return att_reshape(w->graph, mean, att_shape_of(att_value_shape(w->graph, mean).dims[1]));
 }
 
 static att_value first_token(output_request *w, att_value tokens)
@@ -99,7 +102,9 @@ static att_status ask_tokens(output_request *w, const char *requested)
     const char *part;
     const att_features *features = att_model_features(w->model);
     const att_value tokens = requested_tokens(features, requested, &part);
-    const bool has_class = att_options_number(att_model_options(w->model), "class_token", 0) > 0;
+    /* The first token of a text stands for the text. */
+    const bool has_class = att_options_number(att_model_options(w->model), "class_token", 0) > 0 ||
+                           features->shares != ATT_NONE;
     const att_scope root = att_scope_root(w->graph), scope = att_scope_in(&root, "features");
     if (tokens == ATT_NONE || att_value_shape(w->graph, tokens).rank != 2)
         return ATT_OK; /* select_outputs() reports the available names */

@@ -47,6 +47,19 @@ static att_status take_input(const att_network *network, const att_batch *inputs
     return ATT_OK;
 }
 
+/* Checks the numbers of I32 inputs for texts of these lengths. */
+static att_status check_numbers(const att_network *network, const att_batch *inputs, const att_shapes *shapes)
+{
+    const att_option_values options = att_model_shaped_options(network->model, shapes);
+    for (int i = 0; i < shapes->count; i++) {
+        const att_field own = att_model_input_at(network->model, i).field, *given = find_field(inputs, own.name);
+        if (own.dtype == ATT_I32)
+            ATT_TRY(att_model_check_numbers(network->model, i, inputs->data[given - inputs->fields],
+                                            inputs->count * att_shape_count(given->shape), &options));
+    }
+    return ATT_OK;
+}
+
 att_status att_network_take_inputs(const att_network *network, const att_batch *inputs, att_batch *given,
                                    att_shapes *shapes)
 {
@@ -65,7 +78,7 @@ att_status att_network_take_inputs(const att_network *network, const att_batch *
     ATT_TRY(check_names(network, inputs));
     while ((own = att_model_input_at(network->model, shapes->count).field).name)
         ATT_TRY(take_input(network, inputs, &own, &shapes->of[shapes->count++]));
-    return ATT_OK;
+    return check_numbers(network, inputs, shapes);
 }
 
 /* Explains an answer that is not finite: by the sample's own inputs, or else by the weights. */

@@ -22,7 +22,7 @@ typedef struct part {
 
 typedef struct timing {
     att_context *context;
-    void *inputs[ATT_MAX_INPUTS]; /* zeros */
+    void *inputs[ATT_MAX_INPUTS]; /* zeros; of texts the number of their tokens */
     att_field fields[ATT_MAX_INPUTS];
     part *parts; /* [threads] */
     int threads;
@@ -120,8 +120,11 @@ static void release(const timing *t)
 static att_status prepare(const att_network *network, timing *t)
 {
     for (int i = 0; att_model_input_at(network->model, i).field.name; i++) {
-        t->fields[i] = att_model_input_at(network->model, i).field;
+        const att_model_input input = att_model_input_at(network->model, i);
+        t->fields[i] = input.field;
         ATT_TRY(att_new_array(t->context, &t->inputs[i], 1, att_field_bytes(&t->fields[i]), "an input of a network"));
+        for (int64_t e = 0; input.least > 0 && e < att_shape_count(input.field.shape); e++)
+            ((int32_t *)t->inputs[i])[e] = input.most; /* texts without padding */
     }
     return att_new(t->context, &t->parts, (size_t)t->threads, "the times of operations");
 }
