@@ -119,7 +119,8 @@ typedef struct att_layout {
      * NULL: the names are timm's, and such files are opened as timm's under the names of `variants`. */
     const char *signature;
     /* Names of the list of models, "vit_base_patch16_224 ...". A file is named after the first that is as wide, deep
-     * and has patches as large, with the same activation and size of images if there is one; else after the first. Its
+     * and has patches as large, with the same activation, size of images and vocabulary if there is one; else after the
+     * first. Its
      * options follow from the file, whatever the name. */
     const char *variants;
     /* Options, separated by blanks, of which neither tensors nor settings show anything, unless prepare() sets them:
@@ -155,6 +156,8 @@ att_status att_layout_check_config(att_context *context, const char *path, bool 
 
 #define ATT_LAYOUT_ROWS(table) .rows = (table), .row_count = sizeof(table) / sizeof *(table)
 
+/* transformers' words for activations, for att_layout_setting.words. */
+extern const char *const att_layout_activations[][2];
 /* transformers' settings of ViTs: image_size, num_attention_heads, layer_norm_eps and hidden_act are read. */
 extern const att_layout_setting att_layout_vit_settings[];
 /* Settings of networks of tokens that the tensors show. */

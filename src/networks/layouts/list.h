@@ -14,6 +14,10 @@
     X(transformers_siglip)         \
     X(transformers_siglip2)        \
     X(transformers_upernet)        \
+    X(transformers_bert)           \
+    X(transformers_distilbert)     \
+    X(transformers_albert)         \
+    X(transformers_mpnet)          \
     X(mmsegmentation_resnet)       \
     X(mmsegmentation_swin)         \
     X(mmsegmentation_vit)          \

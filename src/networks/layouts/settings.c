@@ -7,21 +7,21 @@
 #include "networks/layouts/layout.h"
 #include "networks/models/family.h"
 
-static const char *const activations[][2] = {{"gelu", "gelu"},
-                                             {"gelu_pytorch_tanh", "gelu_tanh"},
-                                             {"gelu_new", "gelu_tanh"},
-                                             {"gelu_fast", "gelu_tanh"},
-                                             {"quick_gelu", "quick_gelu"},
-                                             {"relu", "relu"},
-                                             {"silu", "silu"},
-                                             {"swish", "silu"},
-                                             {NULL, NULL}};
+const char *const att_layout_activations[][2] = {{"gelu", "gelu"},
+                                                 {"gelu_pytorch_tanh", "gelu_tanh"},
+                                                 {"gelu_new", "gelu_tanh"},
+                                                 {"gelu_fast", "gelu_tanh"},
+                                                 {"quick_gelu", "quick_gelu"},
+                                                 {"relu", "relu"},
+                                                 {"silu", "silu"},
+                                                 {"swish", "silu"},
+                                                 {NULL, NULL}};
 
 const att_layout_setting att_layout_vit_settings[] = {
     {"image_size", .option = "img_size"},
     {"num_attention_heads", .option = "num_heads"},
     {"layer_norm_eps", .option = "norm_eps"},
-    {"hidden_act", .option = "act_layer", .words = activations},
+    {"hidden_act", .option = "act_layer", .words = att_layout_activations},
     ATT_LAYOUT_SHOWN,
     {"qkv_bias", .option = "qkv_bias", .shown = true},
     {"intermediate_size", .rows_of = "blocks.0.mlp.fc1.weight"},
@@ -120,13 +120,13 @@ const char *att_layout_class(const att_layout_source *source)
     return name ? name : "";
 }
 
-/* Returns 0 if the variant is not as wide or deep as the network or has other patches; else 1, and 1 more for the same
- * activation and for the same size of images. */
+/* Returns 0 if the variant is not as wide or deep as the network or has other patches; else 1, and 1 more for each of
+ * the same activation, size of images and vocabulary. */
 static int likeness(const att_variant *variant, const att_option_values *found)
 {
-    enum { LIKE = 2 }; /* the first keys make it more like the network; the others must agree */
-    static const char *const keys[] = {"act_layer", "img_size", "embed_dim",   "depth",     "layers",
-                                       "depths",    "block",    "window_size", "patch_size"};
+    enum { LIKE = 3 }; /* the first keys make it more like the network; the others must agree */
+    static const char *const keys[] = {"act_layer", "img_size", "vocab_size", "embed_dim",   "depth",
+                                       "layers",    "depths",   "block",      "window_size", "patch_size"};
     att_option_values own;
     att_preprocess preprocess;
     int like = 1;

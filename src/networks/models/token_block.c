@@ -352,6 +352,8 @@ static att_value attend(const att_token_block *block, const att_scope *scope, co
     const att_token_form *form = block->form;
     att_attention_terms terms = att_attention_no_terms();
     terms.relative = relative;
+    if (form->keys)
+        terms.keys = *form->keys;
     const att_attention_options attention = {.heads = maps_of(form, heads),
                                              .value_heads = heads,
                                              .scale = form->cosine ? 1 : 0,
@@ -462,7 +464,8 @@ static att_value build_hidden(const att_token_block *block, const att_scope *mlp
 
 static att_value norm_before(const att_token_block *block, const att_scope *norm, att_value x)
 {
-    return block->form->post_norm ? x : att_token_norm(norm, x, &block->form->norm, 1);
+    const att_token_form *form = block->form;
+    return form->post_norm || form->sum_norm ? x : att_token_norm(norm, x, &form->norm, 1);
 }
 
 static att_value norm_after(const att_token_block *block, const att_scope *norm, att_value x)
@@ -518,9 +521,10 @@ att_value att_token_end_branch(const att_token_block *block, const att_scope *sc
 att_value att_token_add(const att_token_block *block, int half, att_value x, att_value branch)
 {
     int hook = half == 1 ? ATT_TOKEN_STREAM_AFTER_ATTN : ATT_TOKEN_STREAM_AFTER_MLP;
-    att_scope sum = att_scope_in(&block->scope, "add%d", half);
+    att_scope sum = att_scope_in(&block->scope, "add%d", half), norm = att_scope_in(&block->scope, "norm%d", half);
     att_scope_enter(&sum);
-    return change(block, hook, &sum, att_add(sum.graph, x, branch), x);
+    x = change(block, hook, &sum, att_add(sum.graph, x, branch), x);
+    return block->form->sum_norm ? att_token_norm(&norm, x, &block->form->norm, 1) : x;
 }
 
 /* --- a block in sequence ----------------------------------------------------------------------------------------- */

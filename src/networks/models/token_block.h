@@ -70,6 +70,7 @@ typedef struct att_token_form {
     int width, heads;
     att_norm_form norm;
     bool post_norm;           /* the norms are at the end of the branches, in place of LayerScale */
+    bool sum_norm;            /* the norms follow the additions, as in BERT: norm(x + branch) */
     double post_norm_start;   /* initial weights of the norms at the end of branches */
     bool qkv_bias, proj_bias; /* proj_bias: also of the MLP */
     bool qv_bias;             /* q_bias and v_bias in place of qkv.bias, so that keys have no bias */
@@ -89,6 +90,7 @@ typedef struct att_token_form {
     int window[2], shift[2];       /* attention in shifted windows, see att_attention_options; 0: in the whole grid */
     bool pad_before_shift;         /* windows are filled up before the shift, else after that, see att_window_pad() */
     double attn_drop;              /* dropout of the maps of attention in training */
+    const att_value *keys;         /* added to the scores of keys, see att_attention_terms.keys; NULL: nothing */
 } att_token_form;
 
 /* Rotary positions of queries and keys: table and halves as for att_rotary(). */
@@ -140,7 +142,8 @@ att_value att_token_mlp_branch(const att_token_block *block, const att_scope *no
 /* drop_path(layer_scale(branch)); scale, gamma: scope and name of LayerScale's parameter; drop: scope of drop path. */
 att_value att_token_end_branch(const att_token_block *block, const att_scope *scale, const char *gamma,
                                const att_scope *drop, att_value branch);
-/* x + branch, in the scope "add<half>", and the modules on the stream. half: 1, attention, or 2, MLP. */
+/* x + branch, in the scope "add<half>", and the modules on the stream; with sum_norm then the norm "norm<half>".
+ * half: 1, attention, or 2, MLP. */
 att_value att_token_add(const att_token_block *block, int half, att_value x, att_value branch);
 
 /* --- a block in sequence ------------------------------------------------------------------------------------------ */
