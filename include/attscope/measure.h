@@ -271,7 +271,7 @@ ATT_API att_status att_requests_fail(const att_requests *requests, const char *f
  */
 typedef struct att_residual_step {
     int node;                /* index of its last node */
-    att_value before, after; /* after: includes the ReLU that follows the sum, if there is one */
+    att_value before, after; /* after: includes what follows the sum: a ReLU, or the norm of a post-norm block */
     /* The branch before gates (LayerScale, drop path, attention). ATT_NONE if it equals after - before except for
      * rounding, and for blocks. */
     att_value branch;

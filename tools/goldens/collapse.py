@@ -123,8 +123,8 @@ def trace(stages, steps_of, x, skip, mlp, norms):
                 if not step.attends and not mlp:
                     continue
                 x = x + step.branch(x) if skip else step.branch(x)
-                found.append(figures(x))
                 x = step.after(x) if step.after else x
+                found.append(figures(x))
     return found
 
 

@@ -99,13 +99,38 @@ static bool is_within_branch(const att_graph *graph, int index)
     return false;
 }
 
-/* Returns the output of the ReLU after a sum; the sum itself if there is no ReLU. */
-static att_value after_activation(const att_graph *graph, att_value sum)
+/* Whether both scopes are parts of one block, "blocks.3.add1" and "blocks.3.norm1". */
+static bool are_in_one_block(const char *a, const char *b)
 {
-    for (int i = 0; i < graph->nodes.count; i++)
-        if (strcmp(graph->nodes.items[i].op->name, "relu") == 0 && graph->nodes.items[i].in[0] == sum &&
-            !graph->nodes.items[i].copy)
-            return graph->nodes.items[i].out[0];
+    const char *dot = strrchr(a, '.');
+    return dot && strncmp(a, b, (size_t)(dot - a) + 1) == 0;
+}
+
+/* Whether the sum is the stream to which a branch is added later. */
+static bool is_added_to(const att_graph *graph, att_value sum)
+{
+    for (int i = graph->values.items[sum].node + 1; i < graph->nodes.count; i++)
+        if (graph->nodes.items[i].in[0] == sum && is_step(graph, &graph->nodes.items[i]))
+            return true;
+    return false;
+}
+
+/* Whether the node is the norm of a post-norm block: it makes the stream from the sum. */
+static bool norms_stream(const att_graph *graph, const att_node *node, att_value sum)
+{
+    const bool norms = strcmp(node->op->name, "layer_norm") == 0 || strcmp(node->op->name, "rms_norm") == 0;
+    return norms && are_in_one_block(att_graph_producer(graph, sum)->scope, node->scope) && !is_added_to(graph, sum);
+}
+
+/* Returns the output of the ReLU or of the block's norm after a sum; the sum itself if there is neither. */
+static att_value after_sum(const att_graph *graph, att_value sum)
+{
+    for (int i = graph->values.items[sum].node + 1; i < graph->nodes.count; i++) {
+        const att_node *node = &graph->nodes.items[i];
+        if (!node->copy && node->in[0] == sum &&
+            (strcmp(node->op->name, "relu") == 0 || norms_stream(graph, node, sum)))
+            return node->out[0];
+    }
     return sum;
 }
 
@@ -123,12 +148,12 @@ bool att_residual_step_next(const att_graph *graph, int after, att_residual_step
         const att_node *node = &graph->nodes.items[i];
         if (!is_step(graph, node) || is_within_branch(graph, i))
             continue;
-        att_value branch = before_factors(graph, node->in[1]), end = after_activation(graph, node->out[0]);
-        bool has_factor = branch != node->in[1], has_activation = end != node->out[0];
+        att_value branch = before_factors(graph, node->in[1]), end = after_sum(graph, node->out[0]);
+        bool has_factor = branch != node->in[1], ends_later = end != node->out[0];
         *step = (att_residual_step){.node = i,
                                     .before = node->in[0],
                                     .after = end,
-                                    .branch = has_factor || has_activation ? branch : ATT_NONE,
+                                    .branch = has_factor || ends_later ? branch : ATT_NONE,
                                     .added = has_factor ? node->in[1] : ATT_NONE,
                                     .begins = begins_stage(graph, after, node->in[0])};
         snprintf(step->scope, sizeof step->scope, "%s", node->scope);
