@@ -208,7 +208,8 @@ static att_value change_attention(builder *b, att_graph *graph, const att_node *
     for (int i = 0; i < ATT_ATTENTION_MOST_INPUTS; i++)
         with_keys[i] = input_of(node, in, i);
     if (b->removed != ATT_NONE) {
-        with_keys[KEYS] = b->removed;
+        const att_value own = with_keys[KEYS]; /* of padding */
+        with_keys[KEYS] = own == ATT_NONE ? b->removed : att_add(graph, own, b->removed);
         count = ATT_ATTENTION_MOST_INPUTS;
     }
     att_value output = att_emit(graph, node->op->name, node->attrs, with_keys, count, NULL);
@@ -299,11 +300,10 @@ static att_value change_branch(builder *b, att_graph *graph, const att_node *nod
     return branch->sum = att_add(graph, in[0], att_gate(graph, in[1], kept));
 }
 
-/* Attention in place of a convolution has other keys than queries, and the terms of keys may be an input of the
- * network. */
+/* Attention in place of a convolution has other keys than queries. */
 static bool is_layer(const att_node *node)
 {
-    return att_is_attention(node) && node->op != &att_op_mix_pairs && node->in_count <= KEYS;
+    return att_is_attention(node) && node->op != &att_op_mix_pairs;
 }
 
 /* An att_clone_rule. */
@@ -325,7 +325,7 @@ static int64_t removable_tokens(const att_graph *graph)
         const att_node *node = &graph->nodes.items[i];
         if (!att_is_attention(node))
             continue;
-        bool plain = node->op == &att_op_attention && !ATT_ATTRS(node, attention)->window_h && node->in_count <= KEYS;
+        bool plain = node->op == &att_op_attention && !ATT_ATTRS(node, attention)->window_h;
         int64_t keys = att_attention_keys(graph, node);
         if (!plain || (tokens > 0 && keys != tokens))
             return 0;
