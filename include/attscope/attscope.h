@@ -13,6 +13,7 @@
 #include <attscope/data.h>
 #include <attscope/drawing.h>
 #include <attscope/embed.h>
+#include <attscope/encoder.h>
 #include <attscope/evaluate.h>
 #include <attscope/event.h>
 #include <attscope/explore.h>

@@ -331,6 +331,44 @@ att_status att_measure_observe(att_measure *measure, att_session *session, int c
     return ATT_OK;
 }
 
+/* 0 stands for a bound that is not known, and is the bound of a single token, too. */
+static double mean_of(double a, int64_t a_count, double b, int64_t b_count)
+{
+    return (a * (double)a_count + b * (double)b_count) / (double)(a_count + b_count);
+}
+
+static att_status check_mergeable(const att_measure *measure, const att_measure *other)
+{
+    for (int i = 0; i < measure->active.count; i++)
+        if (keeps_state(&measure->active.items[i]))
+            return att_fail(measure->context, ATT_ERR_UNSUPPORTED,
+                            "instrument \"%s\" gives no mean over samples, and so needs texts of one length; leave it "
+                            "out, or give texts of one length",
+                            measure->active.items[i].instrument->info.name);
+    bool same = measure->series.count == other->series.count;
+    for (int i = 0; same && i < measure->series.count; i++)
+        same = strcmp(measure->series.items[i].node, other->series.items[i].node) == 0 &&
+               strcmp(measure->series.items[i].statistic, other->series.items[i].statistic) == 0 &&
+               measure->series.items[i].head == other->series.items[i].head;
+    return same ? ATT_OK
+                : att_fail(measure->context, ATT_ERR_UNSUPPORTED,
+                           "the instruments have other figures for texts of another length; give texts of one length");
+}
+
+att_status att_measure_merge(att_measure *measure, const att_measure *other)
+{
+    ATT_TRY(check_mergeable(measure, other));
+    for (int i = 0; i < measure->series.count && other->seen > 0; i++) {
+        att_series *s = &measure->series.items[i];
+        const att_series *more = &other->series.items[i];
+        s->bound = mean_of(s->bound, measure->seen, more->bound, other->seen);
+        s->uniform = mean_of(s->uniform, measure->seen, more->uniform, other->seen);
+        att_tallies_merge(&s->values, &more->values, 1);
+    }
+    measure->seen += other->seen;
+    return ATT_OK;
+}
+
 void att_measure_clear(att_measure *measure)
 {
     measure->seen = measure->previewed = 0;

@@ -77,6 +77,11 @@ att_status att_requests_add(att_requests *requests, const att_instrument *instru
  * are selected. */
 att_status att_requests_add_if_applicable(att_requests *requests, const att_instrument *instrument);
 
+/* Adds the samples of `other`, which has the same instruments for the same network with inputs of another length.
+ * Bounds and figures of uniform attention become means over the samples. Errors: ERR_UNSUPPORTED for an instrument that
+ * keeps state between samples. */
+att_status att_measure_merge(att_measure *measure, const att_measure *other);
+
 /* Returns all figures; valid until the next call for this `measure`. */
 const att_measurement *att_measure_all(att_measure *measure);
 

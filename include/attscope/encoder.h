@@ -1,0 +1,70 @@
+/* attscope/encoder.h - vectors of texts, and figures of the attention between their tokens, by networks whose inputs
+ * are tokens (att_model_input_at()), such as BERT.
+ *
+ *     const int32_t tokens[] = {101, 7592, 2088, 102};
+ *     const att_token_ids text = {.tokens = tokens, .count = 4};
+ *     att_texts_options options = att_texts_options_defaults();
+ *     att_embedding vectors;
+ *     if (att_network_embed_texts(network, &text, 1, &options, &vectors) == ATT_OK) {
+ *         ... vectors.values, vectors.shape ...
+ *         att_embedding_free(context, &vectors);
+ *     }
+ *
+ * Padding changes nothing: no token attends to it, it has no share in a mean, and no figure counts it.
+ */
+#ifndef ATTSCOPE_ENCODER_H
+#define ATTSCOPE_ENCODER_H
+
+#include <attscope/embed.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A text, as ids of the network's vocabulary, special tokens included. */
+typedef struct att_token_ids {
+    const int32_t *tokens; /* [count] */
+    const int32_t *types;  /* [count], for networks with types of tokens; NULL: all 0 */
+    int count;
+} att_token_ids;
+
+/* The tokens of the longest text that the network takes; 0: its inputs are no tokens. */
+ATT_API int att_network_most_tokens(const att_network *network);
+
+typedef struct att_texts_options {
+    const char *output; /* one name that att_network_select_outputs() takes, of one vector for each text: "mean", the
+                           mean over all tokens of the last block; "class", its first token; "both"; "features", what a
+                           head reads */
+    bool unit;          /* divide each vector by its Euclidean norm; a vector of zeros stays */
+    int batch_size;     /* most texts of a run; changes only speed and memory */
+    att_progress_fn progress;
+    void *progress_user;
+} att_texts_options;
+/* "mean", not divided, 32 texts, no progress. */
+ATT_API att_texts_options att_texts_options_defaults(void);
+
+/* Runs the network on every text, and keeps one output of it in the order of the texts. Texts of similar length run
+ * together, padded to a multiple of 8 tokens. The network's outputs are selected as by att_network_select_outputs().
+ * options: NULL means the defaults. On success the caller frees *vectors with att_embedding_free(), with indices 0 to
+ * count - 1; on failure it is unchanged. Errors: ERR_ARGUMENT (no text; a text without tokens, with more than
+ * att_network_most_tokens(), or with an id that the network does not have; `output` names several outputs, or none that
+ * is one vector for each text); ERR_UNSUPPORTED (the network's inputs are no tokens); ERR_STOPPED; those of
+ * att_network_select_outputs() and att_network_run(). */
+ATT_API ATT_MUST_CHECK att_status att_network_embed_texts(att_network *network, const att_token_ids *texts,
+                                                          int64_t count, const att_texts_options *options,
+                                                          att_embedding *vectors);
+
+/* Measures the network on texts, as att_network_observe() and att_network_measure() do on images. Texts of one length
+ * run together, without padding, so that every bound is that of a text's own tokens; of texts of several lengths a
+ * bound is the mean. with, nodes: as in att_measure_create(); instruments that need classes are left out of "all".
+ * batch_size: as above. On success the caller owns *measure and frees it with att_measure_destroy(); on failure it is
+ * unchanged. Errors: as above; ERR_UNSUPPORTED also for an instrument whose figure is not a mean over samples, if the
+ * texts have several lengths; those of att_measure_create(). */
+ATT_API ATT_MUST_CHECK att_status att_network_measure_texts(att_network *network, const att_token_ids *texts,
+                                                            int64_t count, const char *with, const char *nodes,
+                                                            const att_texts_options *options, att_measure **measure);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
