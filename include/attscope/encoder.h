@@ -1,14 +1,16 @@
 /* attscope/encoder.h - vectors of texts, and figures of the attention between their tokens, by networks whose inputs
  * are tokens (att_model_input_at()), such as BERT.
  *
- *     const int32_t tokens[] = {101, 7592, 2088, 102};
- *     const att_token_ids text = {.tokens = tokens, .count = 4};
+ *     const att_encode_text text = {"Skip connections slow down rank collapse.", 41};
  *     att_texts_options options = att_texts_options_defaults();
+ *     att_token_texts ids = {0};
  *     att_embedding vectors;
- *     if (att_network_embed_texts(network, &text, 1, &options, &vectors) == ATT_OK) {
+ *     if (att_network_tokenize(network, NULL, &text, 1, 0, NULL, &ids) == ATT_OK &&
+ *         att_network_embed_texts(network, ids.texts, ids.count, &options, &vectors) == ATT_OK) {
  *         ... vectors.values, vectors.shape ...
  *         att_embedding_free(context, &vectors);
  *     }
+ *     att_token_texts_free(context, &ids);
  *
  * Padding changes nothing: no token attends to it, it has no share in a mean, and no figure counts it.
  */
@@ -16,6 +18,7 @@
 #define ATTSCOPE_ENCODER_H
 
 #include <attscope/embed.h>
+#include <attscope/tokenizer.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +33,27 @@ typedef struct att_token_ids {
 
 /* The tokens of the longest text that the network takes; 0: its inputs are no tokens. */
 ATT_API int att_network_most_tokens(const att_network *network);
+
+/* Texts as ids. Zero-initialise. */
+typedef struct att_token_texts {
+    int64_t count;
+    att_token_ids *texts; /* [count] */
+    int64_t shortened;    /* texts of which tokens were left out */
+    int32_t *numbers;     /* that the texts point into */
+} att_token_texts;
+
+/* Divides texts into the network's tokens. tokenizer: the path of its tokenizer, as for att_tokenizer_open(); NULL: the
+ * folder of the network's file. most: tokens of a text, special ones included, to which longer texts are shortened; 0:
+ * att_network_most_tokens(). name: of the texts in messages, as "texts.txt", whose lines are then counted from 1; NULL:
+ * "text", counted from 0. On success the caller frees *made with att_token_texts_free(); on failure it is unchanged.
+ * Errors: ERR_NOT_FOUND (no tokenizer), ERR_MISMATCH (it has more pieces than the network's vocabulary), ERR_ARGUMENT
+ * (no texts; a text without tokens; `most` is more than the network takes); ERR_UNSUPPORTED (the network's inputs are
+ * no tokens); those of att_tokenizer_open() and att_tokenizer_encode(). */
+ATT_API ATT_MUST_CHECK att_status att_network_tokenize(const att_network *network, const char *tokenizer,
+                                                       const att_encode_text *texts, int64_t count, int most,
+                                                       const char *name, att_token_texts *made);
+/* Frees the arrays and sets *texts to zero. */
+ATT_API void att_token_texts_free(att_context *context, att_token_texts *texts);
 
 typedef struct att_texts_options {
     const char *output; /* one name that att_network_select_outputs() takes, of one vector for each text: "mean", the
@@ -56,10 +80,11 @@ ATT_API ATT_MUST_CHECK att_status att_network_embed_texts(att_network *network, 
 
 /* Measures the network on texts, as att_network_observe() and att_network_measure() do on images. Texts of one length
  * run together, without padding, so that every bound is that of a text's own tokens; of texts of several lengths a
- * bound is the mean. with, nodes: as in att_measure_create(); instruments that need classes are left out of "all".
- * batch_size: as above. On success the caller owns *measure and frees it with att_measure_destroy(); on failure it is
- * unchanged. Errors: as above; ERR_UNSUPPORTED also for an instrument whose figure is not a mean over samples, if the
- * texts have several lengths; those of att_measure_create(). */
+ * bound is the mean. with, nodes: as in att_measure_create(); instruments that need classes are left out of "all",
+ * and with texts of several lengths those whose figure is not a mean over samples. batch_size: as above. On success the
+ * caller owns *measure and frees it with att_measure_destroy(); on failure it is unchanged. Errors: as above;
+ * ERR_UNSUPPORTED also for an instrument whose figure is not a mean over samples, if the texts have several lengths;
+ * those of att_measure_create(). */
 ATT_API ATT_MUST_CHECK att_status att_network_measure_texts(att_network *network, const att_token_ids *texts,
                                                             int64_t count, const char *with, const char *nodes,
                                                             const att_texts_options *options, att_measure **measure);

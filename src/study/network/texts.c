@@ -7,6 +7,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/error.h"
+#include "base/core/text.h"
 #include "networks/models/family.h"
 #include "study/measure/measure.h"
 #include "study/measure/selection.h"
@@ -268,8 +269,44 @@ static void release(probed *p)
     *p = (probed){0};
 }
 
-static att_status probe(const reader *r, const char *with, const char *nodes, probed *p)
+static bool have_one_length(const reader *r)
 {
+    return r->texts[r->order[0]].count == r->texts[r->order[r->count - 1]].count;
+}
+
+/* Leaves instruments whose figures cannot be merged out of "all". */
+static void leave_out_states(const reader *r, const att_measure *measure, att_text *with)
+{
+    for (int i = 0; i < measure->active.count && !have_one_length(r); i++) {
+        const att_active_instrument *active = &measure->active.items[i];
+        if (active->named || !active->instrument->state.size)
+            continue;
+        att_log(r->network->context, ATT_LOG_INFO, "%s is left out: it needs texts of one length",
+                active->instrument->info.name);
+        att_text_append(with, ",-%s", active->instrument->info.name);
+    }
+}
+
+/* The instruments on a graph; those that texts of several lengths cannot have are left out of `with` the first time. */
+static att_status choose(const reader *r, const att_graph *graph, att_text *with, const char *nodes)
+{
+    att_measure *tried;
+    att_graph *copy = att_graph_copy(graph);
+    if (!copy)
+        return att_fail_memory(r->network->context, sizeof(void *), "a network's graph");
+    const att_status status = att_measure_create(copy, with->data, nodes, &tried);
+    if (status == ATT_OK) {
+        leave_out_states(r, tried, with);
+        att_measure_destroy(&tried);
+    }
+    att_graph_destroy(&copy);
+    ATT_TRY(status);
+    return with->failed ? att_fail_memory(r->network->context, with->length, "a list of instruments") : ATT_OK;
+}
+
+static att_status probe(const reader *r, att_text *with, const char *nodes, probed *p)
+{
+    const bool first = r->first == 0;
     att_network *network = r->network;
     att_shapes shapes = {.count = r->batch.field_count};
     for (int i = 0; i < shapes.count; i++)
@@ -279,7 +316,9 @@ static att_status probe(const reader *r, const char *with, const char *nodes, pr
     if (!p->reshaped.model) /* the network's own graph stays without probes */
         ATT_TRY(att_model_rebuild(network->model, NULL, &p->reshaped.model));
     att_graph *graph = att_model_graph(p->reshaped.model);
-    ATT_TRY(att_measure_create(graph, with, nodes, &p->measure));
+    if (first)
+        ATT_TRY(choose(r, graph, with, nodes));
+    ATT_TRY(att_measure_create(graph, with->data, nodes, &p->measure));
     ATT_TRY(att_measure_check_unlabelled(p->measure));
     const att_inference_options options = {.backend = network->backend,
                                            .precision = network->precision,
@@ -311,7 +350,7 @@ static att_status observe(const reader *r, probed *p)
     return att_measure_observe(p->measure, p->inference.session, given.count, NULL);
 }
 
-static att_status measure_all(reader *r, const char *with, const char *nodes, probed *p, att_measure **all)
+static att_status measure_all(reader *r, att_text *with, const char *nodes, probed *p, att_measure **all)
 {
     ATT_TRY(open(r));
     while (next(r)) {
@@ -333,7 +372,10 @@ att_status att_network_measure_texts(att_network *network, const att_token_ids *
     reader r = reader_of(network, texts, count, options ? options : &defaults, 1);
     probed p = {0};
     att_measure *all = NULL;
-    const att_status status = measure_all(&r, with, nodes, &p, &all);
+    att_text list = {.context = network->context};
+    att_text_append(&list, "%s", with ? with : "all");
+    const att_status status = measure_all(&r, &list, nodes, &p, &all);
+    att_text_free(&list);
     release(&p);
     close(&r);
     if (status == ATT_OK)

@@ -1,0 +1,127 @@
+/* Texts as the tokens of a network. */
+#include <stdio.h>
+#include <string.h>
+
+#include <attscope/encoder.h>
+
+#include "base/core/error.h"
+#include "base/core/memory.h"
+#include "networks/models/family.h"
+#include "study/network/network.h"
+
+typedef struct tokenizing {
+    const att_network *network;
+    att_context *context;
+    const char *path; /* of the tokenizer */
+    const char *name;
+    const att_encode_text *texts;
+    int64_t count;
+    int most;
+    att_tokenizer *tokenizer;
+    att_encoding *encodings; /* [count] */
+    int64_t tokens;          /* of all texts */
+} tokenizing;
+
+static att_status open_tokenizer(tokenizing *t)
+{
+    const att_model *model = t->network->model;
+    ATT_TRY(att_tokenizer_open(t->context, t->path, &t->tokenizer));
+    const int pieces = att_tokenizer_describe(t->tokenizer).count,
+              words = (int)att_options_number(att_model_options(model), "vocab_size", 0);
+    if (pieces <= words)
+        return ATT_OK;
+    return att_fail(
+        t->context, ATT_ERR_MISMATCH,
+        "%s: the tokenizer has %d pieces, and the vocabulary of %s has %d: give the tokenizer of this network", t->path,
+        pieces, att_model_name(model), words);
+}
+
+static att_status encode(tokenizing *t, int64_t index, int64_t *shortened)
+{
+    char name[ATT_NETWORK_PATH + 32];
+    const att_encode_options options = {.max_length = t->most, .name = name};
+    att_encoding *encoding = &t->encodings[index];
+    if (t->name)
+        snprintf(name, sizeof name, "%s: line %lld", t->name, (long long)index + 1);
+    else
+        snprintf(name, sizeof name, "text %lld", (long long)index);
+    ATT_TRY(att_tokenizer_encode(t->tokenizer, &t->texts[index], NULL, &options, encoding));
+    if (encoding->count == 0)
+        return att_fail(t->context, ATT_ERR_ARGUMENT, "%s has no tokens", name);
+    t->tokens += encoding->count;
+    *shortened += encoding->removed > 0;
+    return ATT_OK;
+}
+
+/* Copies ids and types out of the encodings. */
+static att_status copy(const tokenizing *t, att_token_texts *made)
+{
+    ATT_TRY(att_new(t->context, &made->texts, (size_t)t->count, "the tokens of texts"));
+    ATT_TRY(att_new(t->context, &made->numbers, 2 * (size_t)t->tokens, "the tokens of texts"));
+    int32_t *at = made->numbers;
+    for (made->count = 0; made->count < t->count; made->count++) {
+        const att_encoding *e = &t->encodings[made->count];
+        made->texts[made->count] = (att_token_ids){.tokens = at, .types = at + e->count, .count = e->count};
+        for (int i = 0; i < e->count; i++) {
+            at[i] = e->tokens[i].id;
+            at[e->count + i] = e->tokens[i].type;
+        }
+        at += 2 * (ptrdiff_t)e->count;
+    }
+    return ATT_OK;
+}
+
+static att_status tokenize(tokenizing *t, att_token_texts *made)
+{
+    const int longest = att_network_most_tokens(t->network);
+    char inputs[ATT_INPUTS_TEXT];
+    if (longest == 0)
+        return att_fail(t->context, ATT_ERR_UNSUPPORTED, "%s takes no tokens of texts; its inputs are: %s",
+                        att_model_name(t->network->model), att_model_inputs_describe(t->network->model, inputs));
+    if (t->most > longest || t->most < 0)
+        return att_fail(t->context, ATT_ERR_ARGUMENT, "texts of %d tokens; %s takes 1 to %d", t->most,
+                        att_model_name(t->network->model), longest);
+    if (t->count < 1)
+        return att_fail(t->context, ATT_ERR_ARGUMENT, "%s%sthere are no texts", t->name ? t->name : "",
+                        t->name ? ": " : "");
+    ATT_TRY(att_require(t->context, t->texts, "the texts of a network"));
+    t->most = t->most > 0 ? t->most : longest;
+    ATT_TRY(open_tokenizer(t));
+    ATT_TRY(att_new(t->context, &t->encodings, (size_t)t->count, "the tokens of texts"));
+    for (int64_t i = 0; i < t->count; i++)
+        ATT_TRY(encode(t, i, &made->shortened));
+    return copy(t, made);
+}
+
+att_status att_network_tokenize(const att_network *network, const char *tokenizer, const att_encode_text *texts,
+                                int64_t count, int most, const char *name, att_token_texts *made)
+{
+    char folder[ATT_NETWORK_PATH];
+    const char *slash = strrchr(network->path, '/');
+    att_token_texts all = {0};
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - network->path) : 1, slash ? network->path : ".");
+    tokenizing t = {.network = network,
+                    .context = network->context,
+                    .path = tokenizer ? tokenizer : folder,
+                    .name = name,
+                    .texts = texts,
+                    .count = count,
+                    .most = most};
+    const att_status status = tokenize(&t, &all);
+    for (int64_t i = 0; t.encodings && i < count; i++)
+        att_encoding_free(t.context, &t.encodings[i]);
+    att_free(t.context, t.encodings);
+    att_tokenizer_destroy(&t.tokenizer);
+    if (status == ATT_OK)
+        *made = all;
+    else
+        att_token_texts_free(t.context, &all);
+    return status;
+}
+
+void att_token_texts_free(att_context *context, att_token_texts *texts)
+{
+    att_free(context, texts->texts);
+    att_free(context, texts->numbers);
+    *texts = (att_token_texts){0};
+}
