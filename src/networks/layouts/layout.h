@@ -120,8 +120,7 @@ typedef struct att_layout {
     const char *signature;
     /* Names of the list of models, "vit_base_patch16_224 ...". A file is named after the first that is as wide, deep
      * and has patches as large, with the same activation, size of images and vocabulary if there is one; else after the
-     * first. Its
-     * options follow from the file, whatever the name. */
+     * first. Its options follow from the file, whatever the name. */
     const char *variants;
     /* Options, separated by blanks, of which neither tensors nor settings show anything, unless prepare() sets them:
      * their values are those that the program has by default, and a note says so. NULL: none. */
