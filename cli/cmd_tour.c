@@ -1,5 +1,4 @@
 /* attscope tour: the explorer on a small network and pictures that come with attscope. */
-#define _DEFAULT_SOURCE /* realpath */
 #include <limits.h>
 #include <stdlib.h>
 
