@@ -156,7 +156,8 @@ static int check_order(cli_app *cli, const call *c)
     char path[CLI_PATH];
     if (strncmp(command->operands, first, strlen(first)) != 0 || command->operands[strlen(first)] == '[' ||
         c->operand_count < 2 || !cli_is_checkpoint(operands[1]) || cli_is_checkpoint(operands[0]) ||
-        !cli_exists(operands[0]) || att_network_find_file(cli->context, operands[0], path, sizeof path) == ATT_OK)
+        !cli_exists(operands[0]) ||
+        (cli_is_folder(operands[0]) && att_network_find_file(cli->context, operands[0], path, sizeof path) == ATT_OK))
         return CLI_OK;
     return cli_usage("%s takes the checkpoint first: attscope %s %s", command->name, command->name, command->operands);
 }

@@ -53,7 +53,7 @@ class _Line:
         self.write(text(p)[:79])
 
     def write(self, shown: str) -> None:
-        self.stream.write(f"\r{shown:{self.length}}" + ("" if shown else "\r"))
+        self.stream.write("\r" + shown.ljust(self.length) + ("" if shown else "\r"))
         self.stream.flush()
         self.length = len(shown)
 

@@ -130,5 +130,15 @@ usage 'probe takes the checkpoint and the data as operands: attscope probe CHECK
     probe "$net" data data --checkpoint "$net"
 usage 'probe takes the checkpoint first: attscope probe CHECKPOINT TRAIN VAL' probe data "$net" data
 usage 'embed takes the checkpoint first: attscope embed CHECKPOINT DATA' embed data "$net" -o x.npz
+: >picture.png
+usage 'predict takes the checkpoint first: attscope predict CHECKPOINT IMAGE...' predict picture.png "$net"
+usage 'validate takes the checkpoint first: attscope validate CHECKPOINT DATA' validate data "$net"
+run 0 validate "$net" data
+mv stdout both
+run 0 validate data --checkpoint "$net"
+cmp -s both stdout || fail 'validate CHECKPOINT DATA differs from validate DATA --checkpoint CHECKPOINT'
+# shellcheck disable=SC2086
+run 0 train data $vit --num-heads 2 $recipe --epochs 1 --exif-transpose --output out --experiment turned
+grep -qx 'exif_transpose: true' out/turned/args.yaml || fail 'the recipe does not record --exif-transpose'
 [ ! -e x.npz ] || fail 'a refused command left a file'
 finish

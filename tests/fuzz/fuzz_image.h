@@ -13,8 +13,10 @@ static inline void fuzz_decode(const uint8_t *bytes, size_t size, int channels, 
     fuzz_require((status == ATT_OK) == (image.pixels != NULL), "a decoded image has pixels");
     if (status == ATT_OK) {
         att_image_look look;
-        fuzz_require(!att_image_look_at(bytes, size, &look) ||
-                         (look.width == image.width && look.height == image.height),
+        const bool told = att_image_look_at(bytes, size, &look);
+        const bool swaps = limits->exif_transpose && look.orientation > 4;
+        fuzz_require(!told || (look.width == (swaps ? image.height : image.width) &&
+                               look.height == (swaps ? image.width : image.height)),
                      "headers that give a size give that of the image");
         fuzz_require(image.width <= limits->side && image.height <= limits->side &&
                          (int64_t)image.width * image.height <= limits->pixels && image.channels == channels,
@@ -30,7 +32,7 @@ static inline void fuzz_decode(const uint8_t *bytes, size_t size, int channels, 
 /* No image larger than the limits may be decoded, whatever size the header gives. */
 static inline int fuzz_image(const char *signature, size_t signature_size, const uint8_t *data, size_t size)
 {
-    const att_image_limits limits = {.side = 512, .pixels = 1 << 16, .file_bytes = 1 << 20, .memory = (size_t)8 << 20};
+    att_image_limits limits = {.side = 512, .pixels = 1 << 16, .file_bytes = 1 << 20, .memory = (size_t)8 << 20};
     size_t before = fuzz_begin();
     uint8_t *bytes = malloc(signature_size + size);
     fuzz_require(bytes != NULL, "memory");
@@ -40,6 +42,8 @@ static inline int fuzz_image(const char *signature, size_t signature_size, const
     size = size > signature_size ? size : signature_size;
     fuzz_decode(bytes, size, 3, &limits);
     fuzz_decode(bytes, size, 1, &limits);
+    limits.exif_transpose = true;
+    fuzz_decode(bytes, size, 3, &limits);
     free(bytes);
     fuzz_end(before);
     return 0;
