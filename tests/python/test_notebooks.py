@@ -63,10 +63,11 @@ class Notebooks(Case):
                 if notebooks.is_parameters(cell):
                     self.assertEqual(set(values) - {"__builtins__"}, set(parameters), name)
                     values.update(parameters)
-                if isinstance(shown, attscope.Report):
-                    pages[name] = shown._repr_html_()
+                if isinstance(shown, (attscope.Report, attscope.Shown)):
+                    pages[name] = pages.get(name, "") + shown._repr_html_()
             pages[name] = pages.get(name, "") + printed.getvalue()
         self.assertIn("<iframe srcdoc=", pages["measure-a-checkpoint"])
+        self.assertIn("/explore?token=", pages["measure-a-checkpoint"])
         self.assertIn("Context Broadcasting", pages["compare-two-trainings"])
         self.assertRegex(pages["features-of-a-checkpoint"], r"chosen: C = .*, top-1 \d+\.\d %")
         self.assertRegex(pages["follow-a-run"], r"data/validation/ant/000\.png (ant|bee|cow|dog)")
