@@ -64,8 +64,8 @@ typedef struct att_probe {
  *
  * options: NULL means the defaults. Progress: stage "probe", counted in values of C, and the loss J. On success the
  * caller frees *probe with att_probe_free(). Errors: ERR_ARGUMENT (an option outside its range; images without class;
- * fewer than two classes; nothing to hold out), ERR_NONFINITE (features), ERR_STOPPED, ERR_MEMORY, ERR_INTERNAL
- * (L-BFGS). */
+ * fewer than two classes; nothing to hold out), ERR_NONFINITE (features, or J of features that are too large),
+ * ERR_STOPPED, ERR_MEMORY, ERR_INTERNAL (L-BFGS). */
 ATT_API ATT_MUST_CHECK att_status att_embedding_probe(att_context *context, const att_embedding *train,
                                                       const att_probe_options *options, att_probe *probe);
 /* Frees the arrays and sets *probe to zero. */

@@ -199,6 +199,8 @@ static bool is_usable(int result)
                                  LBFGSERR_MAXIMUMLINESEARCH,
                                  LBFGSERR_WIDTHTOOSMALL,
                                  LBFGSERR_OUTOFINTERVAL,
+                                 LBFGSERR_INCORRECT_TMINMAX,
+                                 LBFGSERR_INCREASEGRADIENT,
                                  LBFGSERR_MAXIMUMITERATION};
     for (size_t i = 0; i < sizeof usable / sizeof *usable; i++)
         if (result == usable[i])
@@ -235,6 +237,10 @@ static att_status fit(fitting *f, const part *images, double c, att_probe_fit *f
     for (int i = 0; i < f->size; i++)
         largest = fabs(gradient[i]) > largest ? fabs(gradient[i]) : largest;
     att_free(f->context, gradient);
+    if (!isfinite(f->objective))
+        return att_fail(f->context, ATT_ERR_NONFINITE,
+                        "the objective of the linear classifier is not finite at C = %g: the features are too large",
+                        c);
     *fitted = (att_probe_fit){.c = c, .iterations = f->iterations, .converged = largest <= converged_below};
     return ATT_OK;
 }
