@@ -18,7 +18,7 @@ typedef struct settings {
     const char *with, *split, *categories;
     int steps, samples;
     bool pointing;
-    bool use_ema;
+    bool use_ema, f64;
     att_recipe_network network;
     att_recipe_preprocess preprocess;
     att_recipe_engine engine;
@@ -42,6 +42,8 @@ static const att_flag options[] = {
      .help = "images, spread evenly over the data set; 0: all", ATT_FLAG_AT(settings, samples), .high = 1e9},
     {"split", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "split of the data set", ATT_FLAG_AT(settings, split)},
     {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "use the averaged weights", ATT_FLAG_AT(settings, use_ema)},
+    {"f64", .kind = ATT_FLAG_SWITCH, .help = "run the network in double precision, many times slower",
+     ATT_FLAG_AT(settings, f64)},
 };
 static const att_flag_group group = {"Methods", .rows = options, .row_count = sizeof options / sizeof *options};
 static const att_flag_use uses[] = {
@@ -443,6 +445,8 @@ static int check(const settings *s)
         return cli_usage("--categories requires --pointing");
     if (s->steps == 0 && !s->pointing)
         return cli_usage("--steps 0 leaves nothing to measure without --pointing");
+    if (s->f64 && s->engine.amp)
+        return cli_usage("explain: --f64 and --amp exclude each other");
     return cli_output_check(s->output.json);
 }
 
@@ -474,7 +478,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = choose_methods(j);
     if (code == CLI_OK)
         code = cli_load(cli, operands[0],
-                        &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false, ATT_F32, NULL},
+                        &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false,
+                                            s->f64 ? ATT_F64 : ATT_F32, NULL},
                         &loaded);
     if (code == CLI_OK)
         code = cli_image_input_open(cli, loaded.network, &j->input);

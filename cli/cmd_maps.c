@@ -9,7 +9,7 @@
 typedef struct settings {
     const char *folder;
     att_map_options options;
-    bool use_ema;
+    bool use_ema, f64;
     att_recipe_network network;
     att_recipe_preprocess preprocess;
     att_recipe_engine engine;
@@ -43,6 +43,8 @@ static const att_flag map_options[] = {
      .help = "means over the images instead of single images: none, all, or class for one of each class of the data",
      ATT_FLAG_AT(settings, options.means)},
     {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "use the averaged weights", ATT_FLAG_AT(settings, use_ema)},
+    {"f64", .kind = ATT_FLAG_SWITCH, .help = "run the network in double precision, many times slower",
+     ATT_FLAG_AT(settings, f64)},
 };
 static const att_flag style_options[] = {
     {"form", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "overlay",
@@ -152,6 +154,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     job j = {.cli = cli, .settings = s};
     if (!s->folder)
         return cli_usage("maps needs --output DIR; see attscope maps --help");
+    if (s->f64 && s->engine.amp)
+        return cli_usage("maps: --f64 and --amp exclude each other");
     int code = cli_output_check(s->output.json);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->engine);
@@ -161,7 +165,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = cli_drawings_check("--output", s->folder, operands + 1, count - 1);
     if (code == CLI_OK)
         code = cli_load(cli, operands[0],
-                        &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false, ATT_F32, NULL},
+                        &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false,
+                                            s->f64 ? ATT_F64 : ATT_F32, NULL},
                         &j.loaded);
     if (code == CLI_OK)
         code = open_data(&j, operands + 1, count - 1);

@@ -25,11 +25,12 @@ extern "C" {
 
 typedef struct att_explorer att_explorer;
 
-/* Creates an explorer of the network at its own image size, with its precision. The network must outlive it, and its
+/* Creates an explorer of the network at its own image size, with its precision. Of a network in F64 the
+ * answers and what rows are computed from are rounded to F32. The network must outlive it, and its
  * weights may change between runs. On success the caller owns *explorer and frees it with att_explorer_destroy(); on
  * failure *explorer is unchanged. A network without attention has no layers, but its branches can be removed.
- * Attention in place of a convolution (att_pair_attention()) is no layer either. Errors: ERR_UNSUPPORTED (a network
- * that is not in F32; an op that cannot be copied), those of compiling a plan. */
+ * Attention in place of a convolution (att_pair_attention()) is no layer either. Errors: ERR_UNSUPPORTED (an op that
+ * cannot be copied), those of compiling a plan. */
 ATT_API ATT_MUST_CHECK att_status att_explorer_create(att_network *network, att_explorer **explorer);
 ATT_API void att_explorer_destroy(att_explorer **explorer);
 

@@ -115,6 +115,21 @@ class Relevance(Case):
             np.testing.assert_allclose(np.reshape(one["values"], (4, 4)), found, 1e-12)
 
     @unittest.skipUnless(COMMAND, "the command is not built")
+    def test_double_precision(self):
+        methods = METHODS[:6]
+        command("maps", CHECKPOINT, "cow.png", "-o", "wide", "--f64", "--show", ",".join(methods), "--class", "3")
+        written = np.load("wide/cow.npz")
+        with attscope.open(CHECKPOINT, threads=2, precision="f64") as wide:
+            for method, name in zip(methods, FILE_NAMES):
+                found, narrow = (network.relevance("cow.png", method, 3).values for network in (wide, self.network))
+                np.testing.assert_array_equal(written[name], found, method)
+                self.assertLess(np.abs(found - narrow).max() / np.abs(found).max(), 1e-4, method)  # measured: 1e-5
+                if method not in ("rollout",):
+                    self.assertTrue((found != narrow).any(), f"{method} is the same in both precisions")
+        self.assertIn("--f64 and --amp exclude each other", command("maps", CHECKPOINT, "cow.png", "-o", "no", "--f64",
+                                                                    "--amp", fails=True))  # fmt: skip
+
+    @unittest.skipUnless(COMMAND, "the command is not built")
     def test_explain_is_the_mean_of_curves(self):
         told = json.loads(command("explain", CHECKPOINT, "data", "--split=validation", "--steps=5",
                                   "--with=chefer,random:cells=3,seed=7", "--json=-"))  # fmt: skip

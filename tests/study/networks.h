@@ -37,6 +37,27 @@ static inline att_network *open_small(const char *model, int side, int patch_h, 
     return network;
 }
 
+/* Copy the values of a parameter from or to floats. dtype: of the network. */
+static inline void set_values(att_weights *weights, int index, const float *values, int64_t count, att_dtype dtype)
+{
+    double *wide = malloc((size_t)count * sizeof *wide);
+    assert_non_null(wide);
+    for (int64_t e = 0; e < count; e++)
+        wide[e] = (double)values[e];
+    must(att_weights_set(weights, -1, index, dtype == ATT_F64 ? (const void *)wide : values, count));
+    free(wide);
+}
+
+static inline void get_values(const att_weights *weights, int index, float *values, int64_t count, att_dtype dtype)
+{
+    double *wide = malloc((size_t)count * sizeof *wide);
+    assert_non_null(wide);
+    must(att_weights_get(weights, -1, index, dtype == ATT_F64 ? (void *)wide : values, count));
+    for (int64_t e = 0; dtype == ATT_F64 && e < count; e++)
+        values[e] = (float)wide[e];
+    free(wide);
+}
+
 /* An image of side x side pixels; valid until the next call. */
 static inline att_batch image_input(int side)
 {

@@ -35,12 +35,14 @@ static att_value add_factors(builder *b, att_graph *graph, const char *name, int
                              att_factors *factors)
 {
     snprintf(factors->name, sizeof factors->name, "explore.%s.%d", name, number);
-    const size_t bytes = (size_t)count * (size_t)b->explorer->form.samples * sizeof *factors->values;
+    const bool wide = att_graph_dtype(graph) == ATT_F64;
+    const size_t numbers = (size_t)count * (size_t)b->explorer->form.samples;
     factors->count = count;
-    factors->values = att_arena_allocate(&b->explorer->arena, bytes);
-    if (!factors->values)
-        fail_memory(graph, bytes);
-    return att_graph_input(graph, factors->name, ATT_F32, att_shape_of(count));
+    factors->values = att_arena_allocate(&b->explorer->arena, numbers * sizeof *factors->values);
+    factors->wide = wide ? att_arena_allocate(&b->explorer->arena, numbers * sizeof *factors->wide) : NULL;
+    if (!factors->values || (wide && !factors->wide))
+        fail_memory(graph, numbers * sizeof *factors->wide);
+    return att_graph_input(graph, factors->name, att_graph_dtype(graph), att_shape_of(count));
 }
 
 /* --- what a run keeps --------------------------------------------------------------------------------------------- */
@@ -116,14 +118,19 @@ static att_value uniform_map(att_graph *graph, att_value map)
 {
     att_shape shape = att_value_shape(graph, map);
     int64_t count = att_shape_count(shape), keys = shape.dims[shape.rank - 1];
-    float *weights = att_allocate_array(graph->context, (size_t)count, sizeof *weights);
+    const bool wide = att_graph_dtype(graph) == ATT_F64;
+    double *weights = att_allocate_array(graph->context, (size_t)count, sizeof *weights);
+    float *narrow = (float *)weights;
     if (!weights) {
         fail_memory(graph, (size_t)count * sizeof *weights);
         return ATT_NONE;
     }
     for (int64_t i = 0; i < count; i++)
-        weights[i] = (float)(1 / (double)keys);
-    att_value constant = att_graph_constant(graph, ATT_F32, shape, weights);
+        if (wide)
+            weights[i] = 1 / (double)keys;
+        else
+            narrow[i] = (float)(1 / (double)keys);
+    att_value constant = att_graph_constant(graph, att_graph_dtype(graph), shape, weights);
     att_free(graph->context, weights);
     return constant;
 }

@@ -16,8 +16,11 @@ static att_status fail_number(const att_explorer *explorer, const char *what, in
 static void fill(const att_explorer *explorer, const att_factors *factors, int64_t first, int64_t count, float value)
 {
     for (int s = explorer->first; factors->count > 0 && s < explorer->first + explorer->count; s++)
-        for (int64_t i = first; i < first + count; i++)
+        for (int64_t i = first; i < first + count; i++) {
             factors->values[s * factors->count + i] = value;
+            if (factors->wide)
+                factors->wide[s * factors->count + i] = value;
+        }
 }
 
 static void fill_all(const att_explorer *explorer, const att_factors *factors, float value)
@@ -95,7 +98,8 @@ void att_explorer_reset(att_explorer *explorer)
 
 static att_status bind(att_session *session, const att_factors *factors)
 {
-    return factors->count > 0 ? att_session_bind(session, factors->name, factors->values) : ATT_OK;
+    const void *values = factors->wide ? (const void *)factors->wide : factors->values;
+    return factors->count > 0 ? att_session_bind(session, factors->name, values) : ATT_OK;
 }
 
 att_status att_explorer_bind(const att_explorer *explorer, att_session *session)

@@ -5,9 +5,6 @@
 static att_status prepare(att_explorer *explorer, const att_shapes *shapes)
 {
     const att_network *network = explorer->network;
-    if (network->dtype != ATT_F32)
-        return att_fail(explorer->context, ATT_ERR_UNSUPPORTED, "networks are explored in F32, not in %s",
-                        att_dtype_name(network->dtype));
     ATT_TRY(att_network_reshape(network, shapes, &explorer->reshaped));
     ATT_TRY(att_explorer_build(explorer));
     const att_inference_options options = {.backend = network->backend,

@@ -24,6 +24,7 @@ enum { ATT_EXPLORER_NAME = 48 };
 typedef struct att_factors {
     char name[ATT_EXPLORER_NAME]; /* of the plan's input */
     float *values;                /* [samples][count] */
+    double *wide;                 /* the same, for a plan in F64; else NULL */
     int64_t count;                /* 0: there is no such input */
 } att_factors;
 

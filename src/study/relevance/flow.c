@@ -50,23 +50,26 @@ static att_status take_maps(const att_relevance *r, int layers, float *rows, dou
 }
 
 /* row: the flow to each token. The processor computes it, whatever the network runs on. */
-static att_status run_flow(const att_relevance *r, const att_graph *graph, const att_field *field, const float *maps,
-                           double *row)
+static att_status run_flow(const att_graph *graph, const att_field *field, const float *maps, double *row)
 {
     const att_inference_options options = {
         .backend = "cpu", .precision = ATT_FULL, .max_batch = 1, .group = 1, .stops = true};
     const void *data[] = {maps};
     const att_batch inputs = {.count = 1, .rows = 1, .field_count = 1, .fields = field, .data = data};
-    att_inference inference;
+    att_weights *none;
+    att_inference inference = {0};
     att_batch answers;
-    ATT_TRY(att_inference_create(graph, r->explorer->network->weights, &options, &inference));
-    const att_status status = att_inference_run(&inference, &inputs, 1, &answers);
+    ATT_TRY(att_weights_create(graph, options.backend, &none));
+    att_status status = att_inference_create(graph, none, &options, &inference);
+    if (status == ATT_OK)
+        status = att_inference_run(&inference, &inputs, 1, &answers);
     if (status == ATT_OK) {
         const float *flow = att_batch_field(&answers, "flow");
         for (int64_t j = 0; j < field->shape.dims[1]; j++)
             row[j] = (double)flow[j];
     }
     att_inference_free(&inference);
+    att_weights_destroy(&none);
     return status;
 }
 
@@ -79,7 +82,7 @@ static att_status follow(const att_relevance *r, int64_t layers, int64_t tokens,
     att_graph_output(graph, "flow", att_attention_flow(graph, input, false));
     att_status status = graph->status;
     if (status == ATT_OK)
-        status = run_flow(r, graph, &field, maps, row);
+        status = run_flow(graph, &field, maps, row);
     att_graph_destroy(&graph);
     return status;
 }

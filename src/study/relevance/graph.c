@@ -62,7 +62,7 @@ static void add_layers(const att_relevance *r, att_graph *graph, gradients *g)
 static void add_loss(const att_relevance *r, att_graph *graph, att_value logits)
 {
     const att_shape row = att_shape_of(1, r->classes);
-    att_value seed = att_graph_input(graph, "relevance.seed", ATT_F32, att_shape_of(r->classes));
+    att_value seed = att_graph_input(graph, "relevance.seed", att_graph_dtype(graph), att_shape_of(r->classes));
     att_value loss = att_matmul(graph, att_reshape(graph, seed, row), att_reshape(graph, logits, row), true, 1);
     att_graph_output(graph, "loss", att_reshape(graph, loss, (att_shape){0}));
 }

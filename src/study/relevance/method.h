@@ -30,7 +30,9 @@ struct att_relevance {
     att_session *session;
     float *seed;     /* [classes] */
     float *image;    /* [height, width, channels]: a changed copy of the image */
-    float *gradient; /* as large as the largest value whose gradient is read */
+    bool wide;       /* the plan is in F64 */
+    double *wide_in; /* if so: [classes] and then [height, width, channels], the seed and the image */
+    float *gradient; /* as large as the largest value whose gradient is read, twice as large if `wide` */
     float *values;   /* as large */
     double *map;     /* as large: the values of the last map */
     int64_t room;

@@ -100,6 +100,10 @@ static att_status check_network(att_relevance *r, const att_model *model)
                         att_model_classes(model) == 0       ? "no head"
                         : att_model_image(model).field.name ? "classes of pixels or boxes"
                                                             : "no image as input");
+    r->wide = att_graph_dtype(graph) == ATT_F64;
+    if (r->wide && att_model_input_at(model, 1).field.name)
+        return att_fail(r->context, ATT_ERR_UNSUPPORTED,
+                        "relevance in double precision needs a network whose single input is an image");
     r->logits_name = att_task_class_output(graph);
     const att_field image = att_model_image(model).field;
     r->image_name = image.name;
@@ -124,12 +128,14 @@ static att_status allocate(att_relevance *r)
         r->room = larger(r->room, att_shape_count(att_value_shape(graph, r->explorer->layers[l].output)));
     if (r->features.value != ATT_NONE)
         r->room = larger(r->room, att_shape_count(att_value_shape(graph, r->features.value)));
-    const size_t room = (size_t)r->room;
+    const size_t room = (size_t)r->room * (r->wide ? 2 : 1);
+    if (r->wide)
+        ATT_TRY(att_new(r->context, &r->wide_in, (size_t)r->classes + (size_t)pixels, "inputs in double precision"));
     ATT_TRY(att_new(r->context, &r->seed, (size_t)r->classes, "the seed of a gradient"));
     ATT_TRY(att_new(r->context, &r->image, (size_t)pixels, "an image"));
     ATT_TRY(att_new(r->context, &r->gradient, room, "a gradient"));
     ATT_TRY(att_new(r->context, &r->values, room, "the values of a layer"));
-    return att_new(r->context, &r->map, room, "a map of relevance");
+    return att_new(r->context, &r->map, (size_t)r->room, "a map of relevance");
 }
 
 static att_status prepare(att_relevance *r)
@@ -170,6 +176,7 @@ void att_relevance_destroy(att_relevance **out)
     att_session_destroy(&r->session);
     att_plan_destroy(&r->plan);
     att_free(context, r->seed);
+    att_free(context, r->wide_in);
     att_free(context, r->image);
     att_free(context, r->gradient);
     att_free(context, r->values);

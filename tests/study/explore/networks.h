@@ -42,7 +42,7 @@ enum { VIT, REGISTERS, RELATIVE, SWIN, SWIN_V2, ISOTROPIC, QUADRATIC, CONTENT, R
 
 /* Multiplies the weights of queries and keys, so that maps differ from uniform ones, and gives relative biases that are
  * 0 at first other values; so it does with the last norm of a residual branch. */
-static inline void sharpen(att_weights *weights)
+static inline void sharpen(att_weights *weights, att_dtype dtype)
 {
     for (int i = 0; i < att_weights_count(weights); i++) {
         att_parameter_info info = att_weights_at(weights, i);
@@ -53,23 +53,34 @@ static inline void sharpen(att_weights *weights)
             continue;
         float *values = malloc((size_t)count * sizeof *values);
         assert_non_null(values);
-        must(att_weights_get(weights, -1, i, values, count));
+        get_values(weights, i, values, count, dtype);
         for (int64_t e = 0; e < count; e++)
             values[e] = norm ? 1 : bias ? (float)(2 * formula(info.name, (uint32_t)e)) : 12 * values[e];
-        must(att_weights_set(weights, -1, i, values, count));
+        set_values(weights, i, values, count, dtype);
         free(values);
     }
 }
 
-static inline att_network *open_with(int number, const char *backend)
+static inline att_network *open_as(int number, const char *backend, att_dtype dtype)
 {
     const struct network *n = &networks[number];
     att_network_options how = att_network_options_defaults();
     how.backend = backend;
+    how.dtype = dtype;
     how.seed = 7;
     att_network *network = open_small(n->model, SIDE, n->patch, n->patch, n->options, how);
-    sharpen(att_network_weights(network));
+    sharpen(att_network_weights(network), dtype);
     return network;
+}
+
+static inline att_network *open_with(int number, const char *backend)
+{
+    return open_as(number, backend, ATT_F32);
+}
+
+static inline att_network *open_wide(int number)
+{
+    return open_as(number, "cpu", ATT_F64);
 }
 
 static inline att_network *open_network(int number)

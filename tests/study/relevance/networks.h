@@ -55,7 +55,7 @@ static const struct network {
 enum { VIT, REGISTERS, MEAN, RELPOS, SWIN, RESNET, NETWORKS };
 
 /* The weights of tools/goldens/relevance.py. */
-static inline void fill_weights(att_weights *weights)
+static inline void fill_weights(att_weights *weights, att_dtype dtype)
 {
     for (int i = 0; i < att_weights_count(weights); i++) {
         const att_parameter_info info = att_weights_at(weights, i);
@@ -68,17 +68,18 @@ static inline void fill_weights(att_weights *weights)
         for (int64_t e = 0; e < count; e++)
             values[e] = (float)(start + (is_vector ? 0.2 : 0.4) * formula(info.name, (uint32_t)e));
         if (!info.buffer)
-            must(att_weights_set(weights, -1, i, values, count));
+            set_values(weights, i, values, count, dtype);
         free(values);
     }
 }
 
-static inline att_network *open_network(int number)
+static inline att_network *open_network(int number, att_dtype dtype)
 {
     const struct network *n = &networks[number];
-    att_network *network =
-        open_small(n->model, n->side, n->patch_h, n->patch_w, n->options, att_network_options_defaults());
-    fill_weights(att_network_weights(network));
+    att_network_options how = att_network_options_defaults();
+    how.dtype = dtype;
+    att_network *network = open_small(n->model, n->side, n->patch_h, n->patch_w, n->options, how);
+    fill_weights(att_network_weights(network), dtype);
     return network;
 }
 
@@ -89,12 +90,17 @@ typedef struct opened {
     att_relevance *relevance;
 } opened;
 
-static inline opened open_relevance(int number)
+static inline opened open_relevance_as(int number, att_dtype dtype)
 {
-    opened o = {.network = open_network(number)};
+    opened o = {.network = open_network(number, dtype)};
     must(att_explorer_create(o.network, &o.explorer));
     must(att_relevance_create(o.explorer, &o.relevance));
     return o;
+}
+
+static inline opened open_relevance(int number)
+{
+    return open_relevance_as(number, ATT_F32);
 }
 
 static inline void close_relevance(opened *o)
