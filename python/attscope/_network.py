@@ -625,6 +625,7 @@ class Network:
         lowest and the highest value.
         smooth, opacity, zoom: interpolation between cells, opacity over the image, pixels for a side of an input's
         pixel.
+        progress: as in `evaluate()`.
         """
         return _maps.draw(
             self, images, folder, progress, show=show, layers=layers, heads=heads, query=query, at=at, target=target,
