@@ -349,7 +349,7 @@ def test_unreadable(browser):
         check(page.evaluate(SHOWN) == [".view canvas", ".answer li"], f"of a residual network: {page.evaluate(SHOWN)}")
         page.evaluate(choose_model % MODEL)
         wait(page, f"({SHOWN}).length === 3")
-        page.evaluate(choose_model % "damaged.safetensors")
+        page.evaluate(choose_model % "broken.safetensors")
         wait(page, f"{PROBLEM}.textContent.includes('a safetensors file begins with')")
         check(page.evaluate(SHOWN) == [], f"beside a damaged checkpoint: {page.evaluate(SHOWN)}")
         left = page.evaluate("[...document.querySelectorAll('.panel')].map(e => e.innerText).join()")
