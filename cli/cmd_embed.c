@@ -1,14 +1,18 @@
-/* attscope embed: features of images, and classification by nearest neighbours. */
+/* attscope embed: features of images and vectors of texts, and classification by nearest neighbours. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "image_features.h"
+#include "progress.h"
+#include "texts.h"
 
 enum { MOST_KS = 8 };
 
 typedef struct settings {
     cli_evaluation on;
     cli_output output;
+    cli_text_options texts;
+    bool normalize;
     const char *of, *file, *train_data;
     int ks[MOST_KS], k_count;
 } settings;
@@ -19,6 +23,8 @@ static const att_flag feature_options[] = {
              "features alone, with "
              "the names in FILE.names.txt",
      ATT_FLAG_AT(settings, file)},
+    {"normalize", .kind = ATT_FLAG_SWITCH, .help = "texts: divide each vector by its Euclidean norm",
+     ATT_FLAG_AT(settings, normalize)},
     {"knn", .kind = ATT_FLAG_INTS, .value = "K...", .most = MOST_KS,
      .help = "classify the images by their K nearest neighbours among the training images, as DINO's evaluation does: "
              "10,20",
@@ -33,6 +39,7 @@ static const att_flag_group feature_group = {"Features", .rows = feature_options
 static const att_flag_use uses[] = {
     {&cli_group_features, offsetof(settings, of)},
     {&feature_group, 0},
+    {&cli_group_texts, offsetof(settings, texts)},
     {&cli_group_evaluation_data, offsetof(settings, on.data)},
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
@@ -42,11 +49,12 @@ static const att_flag_use uses[] = {
 
 typedef struct job {
     cli_app *cli;
-    const settings *settings;
+    settings *settings;
     cli_loaded loaded;
     att_dataset *dataset, *train_dataset;
     att_embedding found, train;
     att_embedding_result neighbours[MOST_KS];
+    int64_t shortened; /* texts */
 } job;
 
 /* --- result ------------------------------------------------------------------------------------------------------- */
@@ -58,7 +66,8 @@ static void write_result(att_json_writer *writer, const void *from)
     att_json_put_string(writer, "model", j->loaded.identity->name);
     att_json_put_string(writer, "checkpoint", s->on.data.checkpoint);
     att_json_put_string(writer, "data", s->on.data.data_dir);
-    att_json_put_string(writer, "split", att_dataset_split(j->dataset));
+    if (j->dataset)
+        att_json_put_string(writer, "split", att_dataset_split(j->dataset));
     att_json_put_string(writer, "of", s->of);
     att_json_put_string(writer, "output", s->file);
     att_json_put_integer(writer, "count", j->found.count);
@@ -66,8 +75,11 @@ static void write_result(att_json_writer *writer, const void *from)
     for (int i = 0; i < j->found.shape.rank; i++)
         att_json_integer(writer, j->found.shape.dims[i]);
     att_json_end_array(writer);
-    att_json_put_number(writer, "images_per_second", j->found.images_per_second);
-    att_json_put_number(writer, "wait_share", j->found.wait_share);
+    att_json_put_number(writer, j->dataset ? "images_per_second" : "texts_per_second", j->found.images_per_second);
+    if (j->dataset)
+        att_json_put_number(writer, "wait_share", j->found.wait_share);
+    else
+        att_json_put_integer(writer, "shortened", j->shortened);
     if (s->k_count == 0)
         return;
     att_json_put_integer(writer, "train_count", j->train.count);
@@ -88,13 +100,51 @@ static void print_result(const job *j)
     cli_print("%s", s->of);
     for (int i = 0; i < j->found.shape.rank; i++)
         cli_print("%s%lld", i == 0 ? " [" : ", ", (long long)j->found.shape.dims[i]);
-    cli_print("]   %lld image%s%s%s\n", (long long)j->found.count, cli_plural(j->found.count), s->file ? "   " : "",
-              s->file ? s->file : "");
+    cli_print("]   %lld %s%s%s%s\n", (long long)j->found.count, j->dataset ? "image" : "text",
+              cli_plural(j->found.count), s->file ? "   " : "", s->file ? s->file : "");
     for (int k = 0; k < s->k_count; k++)
         cli_print("k = %-4d top-1 %6.2f %%   top-5 %6.2f %%\n", s->ks[k], j->neighbours[k].top1, j->neighbours[k].top5);
 }
 
 /* --- command ------------------------------------------------------------------------------------------------------ */
+
+static int embed_texts(job *j)
+{
+    const settings *s = j->settings;
+    cli_progress progress = cli_progress_to(j->cli, 1, 1);
+    att_texts_options options = att_texts_options_defaults();
+    att_token_texts texts = {0};
+    if (s->k_count > 0)
+        return cli_usage("--knn classifies images; %s is a network for texts", j->loaded.identity->name);
+    options.output = s->of;
+    options.unit = s->normalize;
+    options.progress = cli_progress_show;
+    options.progress_user = &progress;
+    int code = cli_texts_read(j->cli, &j->loaded, s->on.data.data_dir, &s->texts, &texts);
+    if (code == CLI_OK)
+        code = cli_check(j->cli,
+                         att_network_embed_texts(j->loaded.network, texts.texts, texts.count, &options, &j->found));
+    cli_bar_clear(j->cli);
+    if (code == CLI_OK)
+        cli_note(j->cli, "%.1f texts/s", j->found.images_per_second);
+    j->shortened = texts.shortened;
+    att_token_texts_free(j->cli->context, &texts);
+    return code;
+}
+
+static int embed_images(job *j)
+{
+    const settings *s = j->settings;
+    int code = cli_texts_refuse(&j->loaded, &s->texts);
+    if (code == CLI_OK && s->normalize)
+        code = cli_usage("--normalize is for texts; %s is a network for images", j->loaded.identity->name);
+    if (code == CLI_OK)
+        code = cli_evaluation_open(j->cli, &s->on, &j->loaded, &j->dataset);
+    if (code == CLI_OK && s->k_count > 0)
+        code = cli_features_open_train(j->cli, &s->on, &j->loaded, s->train_data ? s->train_data : s->on.data.data_dir,
+                                       j->dataset, &j->train_dataset);
+    return code == CLI_OK ? cli_features_find(j->cli, &s->on, &j->loaded, s->of, j->dataset, &j->found) : code;
+}
 
 static int check(const settings *s, char path[CLI_PATH])
 {
@@ -125,15 +175,13 @@ static int classify(job *j)
 
 static int run_all(job *j)
 {
-    const settings *s = j->settings;
+    settings *s = j->settings;
     int code = cli_evaluation_load(j->cli, &s->on, &j->loaded);
+    const bool texts = code == CLI_OK && cli_takes_texts(&j->loaded);
+    if (!s->of)
+        s->of = texts ? "mean" : "features";
     if (code == CLI_OK)
-        code = cli_evaluation_open(j->cli, &s->on, &j->loaded, &j->dataset);
-    if (code == CLI_OK && s->k_count > 0)
-        code = cli_features_open_train(j->cli, &s->on, &j->loaded, s->train_data ? s->train_data : s->on.data.data_dir,
-                                       j->dataset, &j->train_dataset);
-    if (code == CLI_OK)
-        code = cli_features_find(j->cli, &s->on, &j->loaded, s->of, j->dataset, &j->found);
+        code = texts ? embed_texts(j) : embed_images(j);
     if (code == CLI_OK && s->file)
         code = cli_check(j->cli, att_embedding_write(j->cli->context, &j->found, j->dataset, s->file));
     if (code == CLI_OK && s->k_count > 0)
@@ -169,14 +217,17 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 
 const cli_command cli_command_embed = {
     .name = "embed",
-    .summary = "writes features of images, and classifies by nearest neighbours",
+    .summary = "writes features of images or texts, and classifies by nearest neighbours",
     .operands = "CHECKPOINT DATA",
     .least_operands = 2,
     .most_operands = 2,
-    .about = CLI_CHECKPOINT_HELP "\n\n" CLI_DATA_HELP,
+    .about = CLI_CHECKPOINT_HELP "\n\n" CLI_DATA_HELP
+                                 "\n\n"
+                                 "For a network for texts DATA is a file of texts in UTF-8, one a line.",
     .example =
         "  attscope embed deit_tiny_patch16_224.safetensors photographs -o features.npz\n"
-        "  attscope embed deit_tiny_patch16_224.safetensors cifar10 --knn 10,20",
+        "  attscope embed deit_tiny_patch16_224.safetensors cifar10 --knn 10,20\n"
+        "  attscope embed all-MiniLM-L6-v2 sentences.txt --normalize -o vectors.npz",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

@@ -11,11 +11,13 @@
 #include "progress.h"
 #include "show_figures.h"
 #include "stop.h"
+#include "texts.h"
 
 typedef struct settings {
     att_measuring_options options;
     bool f64, brief;
     const char *labels; /* NULL if not given */
+    cli_text_options texts;
     cli_evaluation on;
     cli_processes processes;
     cli_output output;
@@ -30,6 +32,7 @@ typedef struct job {
     cli_loaded loaded;
     char checkpoint[CLI_PATH]; /* path of the checkpoint's file */
     att_measured found;
+    att_token_texts texts;
 } job;
 
 static const att_flag instrument_options[] = {
@@ -103,6 +106,7 @@ static const att_flag_group file_group = {"Files", .rows = file_options,
 
 static const att_flag_use uses[] = {
     {&instrument_group, 0},
+    {&cli_group_texts, offsetof(settings, texts)},
     {&cli_group_evaluation_data, offsetof(settings, on.data)},
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
@@ -190,6 +194,88 @@ static int measure(job *j)
     return j->found.measure ? show(j, code) : code;
 }
 
+/* --- texts -------------------------------------------------------------------------------------------------------- */
+
+static void write_text_figures(att_json_writer *writer, const void *from)
+{
+    const job *j = from;
+    att_json_put_string(writer, "model", j->loaded.identity->name);
+    att_json_put_string(writer, "checkpoint", j->checkpoint);
+    att_json_put_string(writer, "data", j->settings->on.data.data_dir);
+    att_json_put_integer(writer, "texts", j->texts.count);
+    att_json_put_integer(writer, "shortened", j->texts.shortened);
+    cli_figures_json(writer, j->found.measure);
+}
+
+/* Flags that have no effect on texts are refused. */
+static int check_texts(const job *j)
+{
+    const settings *s = j->settings;
+    const struct {
+        const char *flag;
+        bool given;
+    } flags[] = {{"--maps", s->options.maps > 0},         {"--map-images", s->options.map_images},
+                 {"--samples", s->options.samples > 0},   {"--raw", s->options.raw},
+                 {"--budget", s->options.budget > 0},     {"--output", s->options.output},
+                 {"--experiment", s->options.experiment}, {"a second path", s->more_count > 0}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].given)
+            return cli_usage("measure: %s is for images; %s is a network for texts, whose figures are printed only",
+                             flags[i].flag, j->loaded.identity->name);
+    return att_comm_size(j->cli->comm) > 1 ? cli_usage("measure: texts are measured in one process") : CLI_OK;
+}
+
+static int observe_texts(job *j)
+{
+    const settings *s = j->settings;
+    cli_progress progress = cli_progress_to(j->cli, 1, 1);
+    att_texts_options options = att_texts_options_defaults();
+    options.progress = show_progress;
+    options.progress_user = &progress;
+    int code = CLI_OK;
+    if (s->options.init_seed > 0)
+        code = cli_check(
+            j->cli, att_weights_initialise(att_network_weights(j->loaded.network), (uint64_t)s->options.init_seed));
+    if (code == CLI_OK)
+        code = cli_check(j->cli,
+                         att_network_measure_texts(j->loaded.network, j->texts.texts, j->texts.count, s->options.with,
+                                                   s->options.nodes, &options, &j->found.measure));
+    cli_bar_clear(j->cli);
+    return code;
+}
+
+static int measure_texts(job *j)
+{
+    const settings *s = j->settings;
+    int code = check_texts(j);
+    if (code == CLI_OK)
+        code = cli_texts_read(j->cli, &j->loaded, s->on.data.data_dir, &s->texts, &j->texts);
+    if (code == CLI_OK)
+        code = observe_texts(j);
+    if (code == CLI_OK)
+        code = cli_json_save(j->cli, s->output.json, write_text_figures, j);
+    if (code == CLI_OK && cli_prints(s->output.json))
+        cli_figures_print(j->found.measure, s->brief);
+    return code;
+}
+
+/* Sets the class names before the work, so that a mismatch fails early. */
+static int name_classes(const job *j)
+{
+    const char *labels = j->settings->labels;
+    return labels || wants_maps(j->settings) ? cli_classes_name(j->cli, j->loaded.network, labels) : CLI_OK;
+}
+
+static int measure_images(job *j)
+{
+    int code = cli_texts_refuse(&j->loaded, &j->settings->texts);
+    if (code == CLI_OK)
+        code = name_classes(j);
+    return code == CLI_OK ? measure(j) : code;
+}
+
+/* --- operands ----------------------------------------------------------------------------------------------------- */
+
 /* Reads the operands: CHECKPOINT and DATA, unless flags gave them, then more paths of images. */
 static int read_operands(settings *s, const char *const *operands, int count)
 {
@@ -254,13 +340,6 @@ static int list_paths(job *j)
     return CLI_OK;
 }
 
-/* Sets the class names before the work, so that a mismatch fails early. */
-static int name_classes(const job *j)
-{
-    const char *labels = j->settings->labels;
-    return labels || wants_maps(j->settings) ? cli_classes_name(j->cli, j->loaded.network, labels) : CLI_OK;
-}
-
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     settings *s = user;
@@ -275,9 +354,9 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_evaluation_load(cli, &s->on, &j.loaded);
     if (code == CLI_OK)
-        code = name_classes(&j);
-    if (code == CLI_OK)
-        code = measure(&j);
+        code = cli_takes_texts(&j.loaded) ? measure_texts(&j) : measure_images(&j);
+    if (cli->context)
+        att_token_texts_free(cli->context, &j.texts);
     att_measured_free(&j.found);
     cli_unload(&j.loaded);
     free(j.paths);
@@ -297,6 +376,8 @@ const cli_command cli_command_measure = {
     "accuracy and loss, the standard error of the mean, deviation / sqrt(n), replaces\n"
     "the deviation.\n" CLI_DATA_HELP
     "\n\n"
+    "For a network for texts DATA is a file of texts in UTF-8, one a line. Padding is\n"
+    "in no figure: texts of one length run together.\n\n"
     "DATA can also be one or more image files, folders and archives. Their images are\n"
     "measured without classes and masks, in the order of the paths.\n\n"
     "Instruments only observe: the network's results are the same, bit by bit. The\n"

@@ -163,6 +163,8 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     s->on.data.checkpoint = operands[0];
     s->train = operands[1];
     s->tested = operands[2];
+    if (!s->of)
+        s->of = "features";
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->on.engine);
     if (code == CLI_OK)

@@ -3,10 +3,11 @@
 #include "progress.h"
 
 static const att_flag rows[] = {
-    {"of", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "features",
-     .help = "the features: features, the input of the classifier; tokens, all tokens of the last block; of networks "
-             "with tokens mean, over the patches, class, the class token, and both; blocks.3, blocks.3.mean, "
-             "blocks.3.class and blocks.3.both, of block 3; stage1 to stage4, maps",
+    {"of", .kind = ATT_FLAG_TEXT, .value = "NAME",
+     .help = "the features: features, the input of the classifier (the default for images); tokens, all tokens of the "
+             "last block; of networks with tokens mean, over the patches or the tokens of a text (the default for "
+             "texts), class, the class token, and both; blocks.3, blocks.3.mean, blocks.3.class and blocks.3.both, of "
+             "block 3; stage1 to stage4, maps",
      .size = sizeof(const char *)},
 };
 const att_flag_group cli_group_features = {"Features", .rows = rows, .row_count = sizeof rows / sizeof *rows};

@@ -132,7 +132,8 @@ int cli_preprocess_apply(cli_app *cli, const att_recipe_preprocess *flags, att_n
     if (code != CLI_OK)
         return code;
     cli_note(cli, "the checkpoint: %s", att_identity_describe(cli->context, &identity, &used, text));
-    return cli_check(cli, att_network_set_preprocess(network, &used));
+    const bool images = used.in_chans > 0 || memcmp(&used, &identity.preprocess, sizeof used) != 0;
+    return images ? cli_check(cli, att_network_set_preprocess(network, &used)) : CLI_OK;
 }
 
 /* Notes that --modules gives other modules than the checkpoint has. */

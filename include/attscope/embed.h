@@ -57,6 +57,7 @@ ATT_API ATT_MUST_CHECK att_status att_embedding_check_sets(att_context *context,
  *                 [count], short names of the images; classes <U [classes], names of the data set's classes
  *   .npy          features alone; the names are the lines of a file beside it, "a.names.txt" for "a.npy"
  *   .safetensors  features F32 and labels I64, as above; metadata "names" and "classes", JSON arrays of strings
+ * dataset: NULL for vectors of texts, which have no labels, names and classes: there are only the features.
  * A file is replaced when it is complete; after a failure it is unchanged. Errors: ERR_ARGUMENT (another ending),
  * ERR_UNSUPPORTED (more than 2 GiB in .npz), ERR_IO, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_embedding_write(att_context *context, const att_embedding *embedding,

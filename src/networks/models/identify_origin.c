@@ -115,13 +115,16 @@ att_status att_identify_describe(const att_identification *s, const att_option_v
     att_text text = {.context = s->context}, brief = {.context = s->context};
     const char *preprocess_from = s->preprocess_from ? s->preprocess_from : VARIANT;
     const char *notes = s->notes.data ? s->notes.data : "", *tag = s->named.tag;
+    const bool images = att_options_find(own, "img_size");
     att_text_append(&text, "architecture: %s (%s%s%s)", s->name_from, identity->name, *tag ? "." : "", tag);
     append_sources(s, &identity->options, found, own, &text);
-    att_text_append(&text, "; preprocessing: %s%s", preprocess_from, notes);
+    if (images)
+        att_text_append(&text, "; preprocessing: %s", preprocess_from);
+    att_text_append(&text, "%s", notes);
     if (*att_tensors_origin(s->file))
         att_text_append(&text, "; weights: %s", att_tensors_origin(s->file));
     att_text_append(&brief, "%s%s%s", s->name_from, *tag ? ", pretrained tag " : "", tag);
-    if (strcmp(preprocess_from, s->name_from) != 0)
+    if (images && strcmp(preprocess_from, s->name_from) != 0)
         att_text_append(&brief, "; preprocessing: %s", preprocess_from);
     if (*att_tensors_origin(s->file))
         att_text_append(&brief, "; weights: %s", att_tensors_origin(s->file));

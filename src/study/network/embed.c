@@ -199,11 +199,11 @@ static size_t bytes_of(const att_embedding *embedding)
     return (size_t)att_shape_count(shape_of_all(embedding)) * sizeof(float);
 }
 
-/* The labels as files hold them. On success the caller frees *labels. */
+/* The labels as files hold them; zeros for texts. On success the caller frees *labels. */
 static att_status widen_labels(att_context *context, const att_embedding *e, int64_t **labels)
 {
     ATT_TRY(att_new(context, labels, (size_t)e->count, "the labels of images"));
-    for (int64_t i = 0; i < e->count; i++)
+    for (int64_t i = 0; e->labels && i < e->count; i++)
         (*labels)[i] = e->labels[i];
     return ATT_OK;
 }
@@ -212,6 +212,8 @@ static att_status fill_npz(att_npz *npz, const described *d, const int64_t *labe
 {
     const att_embedding *e = d->embedding;
     ATT_TRY(att_npz_add(npz, "features", "<f4", shape_of_all(e), e->values, bytes_of(e)));
+    if (!d->dataset)
+        return ATT_OK;
     ATT_TRY(att_npz_add(npz, "labels", "<i8", att_shape_of(e->count), labels, (size_t)e->count * sizeof *labels));
     ATT_TRY(att_npz_add_texts(npz, "names", e->count, image_name, d));
     return att_npz_add_texts(npz, "classes", att_dataset_class_count(d->dataset), class_name, d);
@@ -239,7 +241,7 @@ static att_status fill_npy(const described *d, att_file_writer *features, att_fi
     char header[ATT_NPY_HEADER];
     ATT_TRY(att_file_writer_write(features, header, att_npy_header("<f4", shape_of_all(e), header)));
     ATT_TRY(att_file_writer_write(features, e->values, bytes_of(e)));
-    for (int64_t i = 0; i < e->count; i++) {
+    for (int64_t i = 0; names && i < e->count; i++) {
         const char *name = image_name(d, i);
         ATT_TRY(att_file_writer_write(names, name, strcspn(name, "\n"))); /* a name is one line */
         ATT_TRY(att_file_writer_write(names, "\n", 1));
@@ -255,12 +257,12 @@ static att_status write_npy(att_context *context, const described *d, const char
     if (length < 0 || (size_t)length >= sizeof beside)
         return att_fail(context, ATT_ERR_ARGUMENT, "%.64s...: the path is too long", path);
     att_status status = att_file_writer_open(context, path, &features);
-    if (status == ATT_OK)
+    if (status == ATT_OK && d->dataset)
         status = att_file_writer_open(context, beside, &names);
     if (status == ATT_OK)
         status = fill_npy(d, features, names);
     if (status == ATT_OK)
-        return att_file_writer_commit_with(&features, beside, &names);
+        return names ? att_file_writer_commit_with(&features, beside, &names) : att_file_writer_commit(&features);
     att_file_writer_abort(&features);
     att_file_writer_abort(&names);
     return status;
@@ -290,10 +292,11 @@ static att_status write_safetensors(att_context *context, const described *d, co
         {"features", ATT_SAFETENSORS_F32, shape_of_all(e), e->values},
         {"labels", ATT_SAFETENSORS_I64, att_shape_of(e->count), labels},
     };
+    const int more = d->dataset != NULL;
     const att_safetensors_content content = {
-        .tensors = tensors, .tensor_count = 2, .metadata = pairs, .metadata_count = 2};
-    att_status status = list_texts(context, e->count, image_name, d, &names, &pairs[0].value);
-    if (status == ATT_OK)
+        .tensors = tensors, .tensor_count = 1 + more, .metadata = pairs, .metadata_count = 2 * more};
+    att_status status = more ? list_texts(context, e->count, image_name, d, &names, &pairs[0].value) : ATT_OK;
+    if (status == ATT_OK && more)
         status = list_texts(context, att_dataset_class_count(d->dataset), class_name, d, &classes, &pairs[1].value);
     if (status == ATT_OK)
         status = att_safetensors_write(context, path, &content);

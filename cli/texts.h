@@ -1,0 +1,25 @@
+/* texts.h - for commands that run a network on the texts of a file. */
+#ifndef CLI_TEXTS_H
+#define CLI_TEXTS_H
+
+#include <attscope/encoder.h>
+
+#include "network.h"
+
+typedef struct cli_text_options {
+    const char *tokenizer; /* NULL: that beside the checkpoint */
+    int max_length;        /* 0: as many tokens as the network takes */
+} cli_text_options;
+extern const att_flag_group cli_group_texts;
+
+/* Whether the network's inputs are tokens of texts. */
+bool cli_takes_texts(const cli_loaded *loaded);
+/* Refuses flags for texts, for a network for images. Returns CLI_OK or CLI_USAGE. */
+int cli_texts_refuse(const cli_loaded *loaded, const cli_text_options *options);
+/* Reads the texts of a file, one a line, as the network's tokens, and notes how many were shortened. *texts is zeroed
+ * before the call. The caller frees it with att_token_texts_free(), also after a failure. Returns CLI_OK or an exit
+ * code. */
+int cli_texts_read(cli_app *cli, const cli_loaded *loaded, const char *path, const cli_text_options *options,
+                   att_token_texts *texts);
+
+#endif

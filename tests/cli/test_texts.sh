@@ -1,0 +1,67 @@
+#!/bin/bash
+# Texts: their vectors, the figures of their attention, and what is refused.
+. "$(dirname "$0")/lib.sh"
+
+mkdir net
+cp "$here"/../goldens/encoders/bert/{config.json,model.safetensors} net
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' a b c d e f g h i j k l m n o >net/vocab.txt
+printf 'a b c\na b c d e f g\na b c\nk\n' >texts.txt
+
+run 0 embed net texts.txt -o mean.npz --json embed.json
+out_has 'mean [8]   4 texts   mean.npz'
+grep -qF '"count": 4' embed.json || fail 'the figures are not in embed.json'
+grep -qF '"shortened": 0' embed.json || fail 'the figures are not in embed.json'
+run 0 embed net texts.txt --of both --normalize -o both.safetensors
+out_has 'both [16]   4 texts'
+run 0 embed net texts.txt --max-length 4 -o short.npz
+err_has 'shortened to 4 tokens: 3 of 4 texts'
+run 0 measure net texts.txt --with entropy,collapse --brief --json measure.json
+out_has 'blocks.1.attn'
+grep -qF '"texts": 4' measure.json || fail 'the figures are not in measure.json'
+run 0 measure net texts.txt --with entropy --init-seed 3 --brief
+out_has 'blocks.1.attn'
+
+run 1 measure net texts.txt --with entropy,stiffness_index
+err_has 'gives no mean over samples'
+run 2 measure net texts.txt --with entropy --samples 2
+err_has '--samples is for images; bert_base_uncased is a network for texts'
+run 2 embed net texts.txt --knn 3
+err_has '--knn classifies images'
+run 1 embed net texts.txt --tokenizer "$here/../goldens/texts/uncased.json" -o x.npz
+err_has 'give the tokenizer of this network'
+run 2 embed net texts.txt --max-length 17 -o x.npz
+err_has 'texts of 17 tokens; bert_base_uncased takes 1 to 16'
+run 1 embed net nothing.txt -o x.npz
+err_has 'nothing.txt'
+: >empty.txt
+run 2 embed net empty.txt -o x.npz
+err_has 'empty.txt: there are no texts'
+rm net/vocab.txt
+run 1 embed net texts.txt -o x.npz
+err_has 'net'
+run 0 inspect net
+out_has 'bert_base_uncased'
+out_has 'max_positions'
+
+needs python3
+python3 - <<'END' || fail 'the vectors or figures of texts are wrong'
+import json, math, struct, zipfile
+
+def read(path):
+    data = zipfile.ZipFile(path).read("features.npy")
+    header = 10 + struct.unpack("<H", data[8:10])[0]
+    values = struct.unpack(f"<{(len(data) - header) // 4}f", data[header:])
+    return [values[i:i + 8] for i in range(0, len(values), 8)]
+
+mean, short = read("mean.npz"), read("short.npz")
+assert mean[0] == mean[2] and mean[0] != mean[1] and short[3] == mean[3] and short[0] != mean[0]
+data = open("both.safetensors", "rb").read()
+length = struct.unpack("<Q", data[:8])[0]
+begin, end = json.loads(data[8:8 + length])["features"]["data_offsets"]
+both = struct.unpack(f"<{(end - begin) // 4}f", data[8 + length + begin:8 + length + end])
+assert all(abs(sum(x * x for x in both[i:i + 16]) - 1) < 1e-5 for i in range(0, 64, 16))
+counts = [5, 9, 5, 3]
+found = [m for m in json.load(open("measure.json"))["measurements"] if m["instrument"] == "entropy"][0]
+assert found["n"] == 4 and abs(found["bound"] - sum(map(math.log, counts)) / 4) < 1e-6, found
+END
+finish
