@@ -187,12 +187,14 @@ att_status att_model_check_numbers(const att_model *model, int index, const int3
 {
     const att_family_input *input = input_of(model, index);
     const char *key = input->below ? input->below : input->counts;
-    const int least = input->counts ? 1 : 0, most = (int)att_options_number(options, key, 0) - !input->counts;
-    for (int64_t i = 0; key && i < count; i++)
+    if (!key)
+        return ATT_OK;
+    const int limit = (int)att_options_number(options, key, 0);
+    const int least = input->counts ? 1 : 0, most = input->counts ? limit : limit - 1;
+    for (int64_t i = 0; i < count; i++)
         if (numbers[i] < least || numbers[i] > most)
             return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_ARGUMENT,
                             "the input \"%s\" of %s has the number %d, expected %d to %d (%s %d)", input->name,
-                            att_model_name(model), numbers[i], least, most, key,
-                            (int)att_options_number(options, key, 0));
+                            att_model_name(model), numbers[i], least, most, key, limit);
     return ATT_OK;
 }
