@@ -15,6 +15,22 @@ static att_status check_labels(const att_network *network, int count, const int3
     return ATT_OK;
 }
 
+/* Refuses padded texts: instruments see all rows. */
+static att_status check_padding(const att_network *network, const att_batch *given)
+{
+    att_model_input input;
+    for (int i = 0; (input = att_model_input_at(network->model, i)).field.name; i++) {
+        const int32_t *counts = input.least > 0 ? att_batch_rows(given, input.field.name) : NULL;
+        for (int s = 0; counts && s < given->count; s++)
+            if (counts[s] != input.most)
+                return att_fail(network->context, ATT_ERR_UNSUPPORTED,
+                                "text %d has %d tokens and is padded to %d, and figures would count its padding; "
+                                "att_network_measure_texts() measures texts of any length",
+                                s, counts[s], input.most);
+    }
+    return ATT_OK;
+}
+
 att_status att_network_measure(att_network *network, att_measure *measure, const att_batch *inputs,
                                const int32_t *labels)
 {
@@ -26,6 +42,7 @@ att_status att_network_measure(att_network *network, att_measure *measure, const
         return att_fail(network->context, ATT_ERR_ARGUMENT,
                         "the instruments are not those that the last call of att_network_observe() made for this "
                         "network");
+    ATT_TRY(check_padding(network, &given));
     ATT_TRY(labels ? check_labels(network, given.count, labels) : att_measure_check_unlabelled(measure));
     const att_inference_options options = {.backend = network->backend,
                                            .precision = network->precision,

@@ -6,7 +6,7 @@
 #include "networks/models/fixture.h"
 #include "networks/models/loss.h"
 
-SHARED_CONTEXT(threads, 2)
+SHARED_CONTEXT(threads, 1)
 
 enum { LENGTH = 6, BATCH = 3, CLASSES = 3, WORDS = 11 };
 

@@ -6,7 +6,7 @@
 #include "golden_path.h"
 #include "study/measure/measure.h"
 
-SHARED_CONTEXT(threads, 2)
+SHARED_CONTEXT(threads, 1)
 
 enum { MOST = 150, WIDTH = 8, MOST_STATES = 14 * WIDTH, MOST_TEXTS = 8 };
 
@@ -320,6 +320,24 @@ TEST(figures_of_texts_are_those_of_their_own_tokens)
     assert_true(fabs(found->mean - distance) < 1e-6); /* measured: 1.5e-8 */
     found = figure(all, figures, "residual", "blocks.1.add2", "frobenius");
     assert_true(fabs(found->mean - residual) < 1e-6); /* measured: 1.7e-9 */
+    att_measure_destroy(&measure);
+    att_network_close(&network);
+}
+
+TEST(padded_texts_are_not_measured_as_they_are)
+{
+    att_network *network = open_network(&rows[0]);
+    const int32_t tokens[32] = {2, 3}, types[32] = {0}, counts[2] = {16, 3};
+    const att_field fields[] = {
+        {"tokens", ATT_I32, att_shape_of(16)}, {"types", ATT_I32, att_shape_of(16)}, {"count", ATT_I32, {0}}};
+    const void *const data[] = {tokens, types, counts};
+    att_batch inputs = {.count = 2, .field_count = 3, .fields = fields, .data = data};
+    att_measure *measure;
+    must(att_network_observe(network, "entropy", NULL, &measure));
+    assert_fails(context, att_network_measure(network, measure, &inputs, NULL), ATT_ERR_UNSUPPORTED,
+                 "text 1 has 3 tokens and is padded to 16");
+    inputs.count = 1;
+    must(att_network_measure(network, measure, &inputs, NULL));
     att_measure_destroy(&measure);
     att_network_close(&network);
 }
