@@ -172,6 +172,14 @@ att_map_options = _struct(
     double opacity; int zoom; FoundFn found; address found_user; ProgressFn progress; address progress_user
     """,
 )
+att_encode_text = _struct("att_encode_text", "text bytes; size_t length")
+att_token_ids = _struct("att_token_ids", "int32_t* tokens, types; int count")
+att_token_texts = _struct(
+    "att_token_texts", "int64_t count; att_token_ids* texts; int64_t shortened; int32_t* numbers"
+)
+att_texts_options = _struct(
+    "att_texts_options", "text output; bool unit; int batch_size; ProgressFn progress; address progress_user"
+)
 att_evaluation = _struct(
     "att_evaluation",
     """
@@ -362,6 +370,17 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_network_run_planes": (c_int, [c_void_p, POINTER(c_void_p), c_int, c_int, c_int, POINTER(att_batch)]),
     "att_network_run_images": (c_int, [c_void_p, POINTER(att_image), c_int, POINTER(att_batch)]),
     "att_network_run_files": (c_int, [c_void_p, _texts, c_int, POINTER(att_batch)]),
+    "att_texts_options_defaults": (att_texts_options, []),
+    "att_network_tokenize": (
+        c_int,
+        [c_void_p, c_char_p, POINTER(att_encode_text), c_int64, c_int, c_char_p, POINTER(att_token_texts)],
+    ),
+    "att_token_texts_free": (None, [c_void_p, POINTER(att_token_texts)]),
+    "att_network_embed_texts": (
+        c_int,
+        [c_void_p, POINTER(att_token_ids), c_int64, POINTER(att_texts_options), POINTER(att_embedding)],
+    ),
+    "att_embedding_free": (None, [c_void_p, POINTER(att_embedding)]),
     "att_network_write": (c_int, [c_void_p, POINTER(att_batch), POINTER(att_answer_options), c_void_p]),
     "att_network_draw": (
         c_int,

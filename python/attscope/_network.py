@@ -481,6 +481,45 @@ class Network:
             self._context.check(core.att_network_run(inner, byref(given), byref(answers)))
             return _outputs(answers)
 
+    def embed_texts(
+        self,
+        sentences: str | Sequence[str],
+        of: str = "mean",
+        *,
+        normalize: bool = False,
+        tokenizer: Any = None,
+        max_length: int | None = None,
+        batch_size: int = 32,
+    ) -> np.ndarray:
+        """Vectors of texts, by a network whose inputs are tokens: [texts, channels]; of one text [1, channels].
+
+        of: "mean" over all tokens, "class", the first token, "both", or "features", which a head reads.
+        normalize: divide each vector by its Euclidean norm.
+        tokenizer: path of tokenizer.json, vocab.txt or a folder with one of them; None: that beside the checkpoint.
+        max_length: shorten longer texts to so many tokens; None: to as many as the network takes.
+        """
+        lines = [sentences] if isinstance(sentences, str) else sentences
+        if not isinstance(lines, Sequence) or not lines or not all(isinstance(line, str) for line in lines):
+            raise Error(f"the texts are {brief(sentences)}; expected one text or a list of texts")
+        coded = [line.encode() for line in lines]
+        given = (lib.att_encode_text * len(coded))(*[lib.att_encode_text(line, len(line)) for line in coded])
+        ids, found = lib.att_token_texts(), lib.att_embedding()
+        options = core.att_texts_options_defaults()
+        options.output, options.unit = encode("of", of), bool(normalize)
+        options.batch_size = whole("batch_size", batch_size, 1)
+        most = 0 if max_length is None else whole("max_length", max_length, 1)
+        path = None if tokenizer is None else encode("tokenizer", os.fspath(tokenizer))
+        with self._use() as network:
+            inner, check = self._inner(network), self._context.check
+            try:
+                check(core.att_network_tokenize(network, path, given, len(coded), most, None, byref(ids)))
+                check(core.att_network_embed_texts(inner, ids.texts, ids.count, byref(options), byref(found)))
+                values = np.ctypeslib.as_array(found.values, shape=(found.count, found.shape.dims[0])).copy()
+            finally:
+                core.att_embedding_free(self._context.pointer, byref(found))
+                core.att_token_texts_free(self._context.pointer, byref(ids))
+        return values
+
     def attention(
         self, images: Images | Mapping[str, Any], layer: int | str, head: int | None = None, query: int | None = None
     ) -> np.ndarray:
