@@ -1,4 +1,5 @@
 /* The engine of the pages that explore attention, against the network itself. */
+#include "base/io/jpeg.h"
 #include "base/io/png_write.h"
 #include "lab/serve/engine_parts.h"
 #include "study/network/fixture.h"
@@ -281,6 +282,29 @@ FIXTURE_TEST(uploads_are_images)
     refused(&o, att_engine_upload(o.engine, o.f->context, "cat.png", NULL, 0, id), ATT_ERR_FORMAT, "cat.png: empty");
     answer_of(&o, "d0", "");
     free(picture);
+    end(&o);
+}
+
+FIXTURE_TEST(photographs_are_turned)
+{
+    static const uint8_t exif[] = {0xff, 0xe1, 0, 34,   'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8,
+                                   0,    1,    1, 0x12, 0,   3,   0,   0,   0, 1, 0,   6,   0, 0,  0, 0, 0, 0};
+    const jpeg_kind kind = {.width = 20, .height = 12, .components = 3, .across = 1, .down = 1};
+    opened o = begin(f);
+    char id[ATT_ENGINE_ID];
+    uint8_t *jpeg;
+    size_t size;
+    jpeg_make(&kind, &jpeg, &size);
+    uint8_t *file = calloc(1, size + sizeof exif);
+    assert_non_null(file);
+    memcpy(file, jpeg, 2);
+    memcpy(file + 2, exif, sizeof exif);
+    memcpy(file + 2 + sizeof exif, jpeg + 2, size - 2);
+    must(&o, att_engine_upload(o.engine, o.f->context, "phone.jpg", file, size + sizeof exif, id));
+    const att_image *image = &o.engine->uploads[0].image;
+    assert_true(image->width == kind.height && image->height == kind.width);
+    free(file);
+    free(jpeg);
     end(&o);
 }
 
