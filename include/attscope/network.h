@@ -45,8 +45,9 @@ ATT_API att_network_options att_network_options_defaults(void);
 /* Opens `what`, which can be
  *   a file of weights (attscope/tensors.h); att_model_identify() finds its network;
  *   a folder: the first existing file of model_best.safetensors, last.safetensors, model.safetensors,
- *     model.safetensors.index.json, pytorch_model.bin and pytorch_model.bin.index.json in it is opened, so the folder
- *     of a training run gives its best weights;
+ *     model.safetensors.index.json, pytorch_model.bin, pytorch_model.bin.index.json, open_clip's files of the hub and
+ *     DeepSpeed's (mp_rank_00_model_states.pt) in it is opened, so the folder of a training run gives its best weights;
+ *     in a folder of DeepSpeed, the file "latest" names the folder in which to look;
  *   a name of pretrained weights ("timm/...", "hf-hub:...", "torchvision/..."), if no file or folder has this name.
  *     They are looked up in caches and otherwise downloaded: see attscope/hub.h, also for more errors;
  *   a network's name (att_model_resolve()) without such a prefix, if no file or folder has this name. The weights are
