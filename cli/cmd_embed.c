@@ -100,8 +100,11 @@ static void print_result(const job *j)
     cli_print("%s", s->of);
     for (int i = 0; i < j->found.shape.rank; i++)
         cli_print("%s%lld", i == 0 ? " [" : ", ", (long long)j->found.shape.dims[i]);
-    cli_print("]   %lld %s%s%s%s\n", (long long)j->found.count, j->dataset ? "image" : "text",
-              cli_plural(j->found.count), s->file ? "   " : "", s->file ? s->file : "");
+    if (j->dataset)
+        cli_print("]   %lld image%s", (long long)j->found.count, cli_plural(j->found.count));
+    else
+        cli_print("]   %lld text%s", (long long)j->found.count, cli_plural(j->found.count));
+    cli_print("%s%s\n", s->file ? "   " : "", s->file ? s->file : "");
     for (int k = 0; k < s->k_count; k++)
         cli_print("k = %-4d top-1 %6.2f %%   top-5 %6.2f %%\n", s->ks[k], j->neighbours[k].top1, j->neighbours[k].top5);
 }

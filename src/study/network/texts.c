@@ -97,7 +97,7 @@ static att_status sort(reader *r)
     return ATT_OK;
 }
 
-static att_status open(reader *r)
+static att_status begin(reader *r)
 {
     ATT_TRY(check(r));
     ATT_TRY(sort(r));
@@ -107,7 +107,7 @@ static att_status open(reader *r)
     return ATT_OK;
 }
 
-static void close(reader *r)
+static void end(reader *r)
 {
     att_free(r->network->context, r->order);
     att_free(r->network->context, r->numbers);
@@ -210,7 +210,7 @@ static att_status encode(reader *r, att_embedding *found)
 {
     att_batch answers;
     ATT_TRY(att_require(r->network->context, r->options->output, "the name of the vectors"));
-    ATT_TRY(open(r));
+    ATT_TRY(begin(r));
     ATT_TRY(att_network_select_outputs(r->network, r->options->output));
     while (next(r)) {
         ATT_TRY(att_network_run(r->network, &r->batch, &answers));
@@ -243,7 +243,7 @@ att_status att_network_embed_texts(att_network *network, const att_token_ids *te
     reader r = reader_of(network, texts, count, options ? options : &defaults, PADDED_TO);
     att_embedding found = {0};
     const att_status status = encode(&r, &found);
-    close(&r);
+    end(&r);
     if (status == ATT_OK)
         *vectors = found;
     else
@@ -352,7 +352,7 @@ static att_status observe(const reader *r, probed *p)
 
 static att_status measure_all(reader *r, att_text *with, const char *nodes, probed *p, att_measure **all)
 {
-    ATT_TRY(open(r));
+    ATT_TRY(begin(r));
     while (next(r)) {
         if (p->length != r->length) {
             if (p->length > 0)
@@ -377,7 +377,7 @@ att_status att_network_measure_texts(att_network *network, const att_token_ids *
     const att_status status = measure_all(&r, &list, nodes, &p, &all);
     att_text_free(&list);
     release(&p);
-    close(&r);
+    end(&r);
     if (status == ATT_OK)
         *measure = all;
     else
