@@ -72,7 +72,7 @@ TEST(nearest_images_are_sorted_by_similarity)
     enum { K = 9 };
     fill("train", train_values, train_labels, TRAIN);
     fill("tested", tested_values, labels, TESTED);
-    const att_embedding among = features(train_values, TRAIN);
+    const att_embedding among = features(train_values, train_labels, TRAIN);
     const float zeros[CHANNELS] = {0};
     att_neighbour found[TRAIN];
     int count;
