@@ -74,7 +74,8 @@ struct att_family_input {
     /* The one of them that may differ from run to run, with parameters resampled where they depend on it; NULL: none.
      */
     const char *varies;
-    /* Key of an option that numbers of an I32 input are below, and not negative: "vocab_size". NULL: they may be any. */
+    /* Key of an option that numbers of an I32 input are below, and not negative: "vocab_size". NULL: they may be any.
+     */
     const char *below;
     /* Key of an option, a length that may vary: numbers of an I32 input are 1 to this. NULL: they do not count. */
     const char *counts;
@@ -145,8 +146,8 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
     {                                                                                                              \
         .name = ATT_IMAGE, .dtype = ATT_F32, .image = true, .dims = {"img_size", "in_chans"}, .varies = "img_size" \
     }
-/* The inputs of networks for texts: ids of tokens and types of tokens, as many as the longest text of a run has, and the
- * number of tokens that are no padding. */
+/* The inputs of networks for texts: ids of tokens and types of tokens, as many as the longest text of a run has, and
+ * the number of tokens that are no padding. */
 #define ATT_TOKENS "tokens"
 #define ATT_TOKEN_TYPES "types"
 #define ATT_TOKEN_COUNT "count"

@@ -456,8 +456,8 @@ static att_status check_outputs(const att_model *model)
 static att_status build_graph(att_model *model, att_dtype dtype)
 {
     ATT_TRY(att_graph_create(model->context, dtype, &model->graph));
-    model->features = (att_features){
-        .tokens = ATT_NONE, .pooled = ATT_NONE, .classified = {ATT_NONE, ATT_NONE}, .shares = ATT_NONE};
+    model->features =
+        (att_features){.tokens = ATT_NONE, .pooled = ATT_NONE, .classified = {ATT_NONE, ATT_NONE}, .shares = ATT_NONE};
     model->family->build(model->graph, &model->settings, &model->features);
     ATT_TRY(check_head_scope(model));
     add_head(model);

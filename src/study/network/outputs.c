@@ -103,8 +103,8 @@ static att_status ask_tokens(output_request *w, const char *requested)
     const att_features *features = att_model_features(w->model);
     const att_value tokens = requested_tokens(features, requested, &part);
     /* The first token of a text stands for the text. */
-    const bool has_class = att_options_number(att_model_options(w->model), "class_token", 0) > 0 ||
-                           features->shares != ATT_NONE;
+    const bool has_class =
+        att_options_number(att_model_options(w->model), "class_token", 0) > 0 || features->shares != ATT_NONE;
     const att_scope root = att_scope_root(w->graph), scope = att_scope_in(&root, "features");
     if (tokens == ATT_NONE || att_value_shape(w->graph, tokens).rank != 2)
         return ATT_OK; /* select_outputs() reports the available names */

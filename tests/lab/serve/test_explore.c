@@ -93,11 +93,17 @@ SITE_TEST(what_is_wrong_with_an_ablation_is_said)
 #define LISTS(heads) "&heads=" heads "&branches=&tokens=&uniform=0&greedy=0&bound=0"
     expect(s, "/api/ablation?model=deit_tiny_patch16_224" LISTS("all"), 400, "images");
     expect(s, "/api/ablation?model=deit_tiny_patch16_224" LISTS("all") "&images=0", 400, "images");
-    expect(s, "/api/ablation?model=deit_tiny_patch16_224&heads=all&branches=&tokens=&uniform=2&greedy=0&bound=0&images=1", 400, "uniform");
-    expect(s, "/api/ablation?model=deit_tiny_patch16_224&heads=all&branches=&tokens=&uniform=0&greedy=2&bound=0&images=1", 400, "greedy");
-    expect(s, "/api/ablation?model=deit_tiny_patch16_224&heads=all&branches=&tokens=&uniform=0&greedy=0&bound=x&images=1", 400,
-           "expected a number, in per cent");
-    expect(s, "/api/ablation?model=deit_tiny_patch16_224&heads=all&uniform=0&greedy=0&bound=0&images=1", 400, "branches");
+    expect(s,
+           "/api/ablation?model=deit_tiny_patch16_224&heads=all&branches=&tokens=&uniform=2&greedy=0&bound=0&images=1",
+           400, "uniform");
+    expect(s,
+           "/api/ablation?model=deit_tiny_patch16_224&heads=all&branches=&tokens=&uniform=0&greedy=2&bound=0&images=1",
+           400, "greedy");
+    expect(s,
+           "/api/ablation?model=deit_tiny_patch16_224&heads=all&branches=&tokens=&uniform=0&greedy=0&bound=x&images=1",
+           400, "expected a number, in per cent");
+    expect(s, "/api/ablation?model=deit_tiny_patch16_224&heads=all&uniform=0&greedy=0&bound=0&images=1", 400,
+           "branches");
     expect(s, "/api/ablation?model=absent" LISTS("all") "&images=1", 404, "there is no checkpoint");
     expect(s, "/api/changed?model=deit_tiny_patch16_224" LISTS("all") "&images=1&part=-1", 400, "part");
 #undef LISTS
