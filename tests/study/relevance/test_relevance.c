@@ -32,9 +32,10 @@ static void compare(const char *line, const char *name, opened *o, const att_bat
         fail_msg("%s: %s: the logit is %.9g, should be %.9g", name, method, map.logit, logit);
     assert_true(map.height >= height && map.width >= width);
     const double error = error_of(line + used, height, width, &map);
-    if (!(error < bound))
+    const bool of_logits = strncmp(method, "occlusion", strlen("occlusion")) == 0;
+    if (!(error < (of_logits ? 1e-5 : bound))) /* the logits are rounded to F32; measured: at most 6.5e-6 */
         fail_msg("%s: %s differs by %.2g of its largest value", name, method, error);
-    *most = larger(*most, error);
+    *most = of_logits ? *most : larger(*most, error);
 }
 
 static void compare_all(att_dtype dtype, double bound)
@@ -70,12 +71,12 @@ static void compare_all(att_dtype dtype, double bound)
 
 TEST(maps_are_those_of_pytorch)
 {
-    compare_all(ATT_F32, 1e-5); /* measured: at most 6.5e-6 */
+    compare_all(ATT_F32, 1e-5); /* measured: 1.1e-6 */
 }
 
 TEST(maps_in_double_precision_are_those_of_pytorch)
 {
-    compare_all(ATT_F64, 2e-6); /* measured: 1.1e-6, of occlusion, whose logits are rounded to F32 */
+    compare_all(ATT_F64, 1e-6); /* measured: 9.1e-8 */
 }
 
 /* --- changes and choices ------------------------------------------------------------------------------------------ */
