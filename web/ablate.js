@@ -92,6 +92,7 @@ function heatMap(parts, places, figure, chosen, choose) {
 function partList({ parts, greedy, unchanged }, figure, chosen, choose) {
   const largest = largestOf(parts, figure);
   const after = (part) => number(unchanged.accuracy + part.accuracy.mean, 4);
+  const ends = ({ low, high }) => (isNumber(low) ? `${signed(low)} to ${signed(high)}` : "–");
   return scrolling(element("table", { class: "heat" },
     element("thead", {}, element("tr", {}, ...[greedy ? "removed so far" : "without", "change", "95 % interval",
       "accuracy, %"].map((text) => element("th", { scope: "col" }, text)))),
@@ -99,7 +100,7 @@ function partList({ parts, greedy, unchanged }, figure, chosen, choose) {
       element("th", { scope: "row", class: "part-name" }, greedy && i > 0 ? `+ ${part.name}` : part.name),
       element("td", { "data-value": whole(part[figure].mean) },
         cellOf(part, i, figure, largest, i === chosen, choose, signed(part[figure].mean))),
-      element("td", { class: "interval" }, isNumber(part[figure].low) ? `${signed(part[figure].low)} to ${signed(part[figure].high)}` : "–"),
+      element("td", { class: "interval" }, ends(part[figure])),
       element("td", {}, after(part)))))));
 }
 function scaleOf(parts, figure) {

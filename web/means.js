@@ -21,7 +21,8 @@ function placedMaps({ means }, byClass) {
   return means.flatMap(({ class: number_, label, images, maps }) => maps.map((map) => {
     const [, layer, head] = /^[^.]+\.(.+?)(?:\.head(\d+))?$/.exec(map.name) ?? [];
     const name = label ?? `class ${number_}`;
-    return { ...map, images, title: byClass ? name : layer ? `${layer}, ${head ? `head ${head}` : "mean of heads"}` : "all images",
+    const place = layer ? `${layer}, ${head ? `head ${head}` : "mean of heads"}` : "all images";
+    return { ...map, images, title: byClass ? name : place,
       column: byClass ? "" : layer ?? "", row: byClass ? name : head ? `head ${head}` : "" };
   }));
 }
@@ -96,7 +97,8 @@ function makePage(models) {
         element("p", { class: "class-name" }, `${map.title} (${count(map.images)})`))));
     } else {
       grid.style.gridTemplateColumns = `max-content repeat(${columns.length}, minmax(30px, 76px))`;
-      grid.replaceChildren(element("span"), ...columns.map((column) => element("span", { title: column }, blockName(column))),
+      grid.replaceChildren(element("span"),
+        ...columns.map((column) => element("span", { title: column }, blockName(column))),
         ...rows.flatMap((row) => [element("span", {}, row), ...columns.map((column) => {
           const map = maps.find((one) => one.column === column && one.row === row);
           return map ? thumb(map) : element("span");

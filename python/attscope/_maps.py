@@ -77,9 +77,10 @@ def draw(
     found: dict[str, dict[str, np.ndarray]] = {}
 
     def keep(_user: Any, name: bytes, maps: Any, count: int) -> None:
+        shapes = [(maps[i].map.height, maps[i].map.width) for i in range(count)]
         found[name.decode(errors="replace")] = {
-            maps[i].name.decode(): np.ctypeslib.as_array(maps[i].map.values, (maps[i].map.height, maps[i].map.width)).copy()
-            for i in range(count)
+            maps[i].name.decode(): np.ctypeslib.as_array(maps[i].map.values, shape).copy()
+            for i, shape in enumerate(shapes)
         }
 
     check_callback(progress)

@@ -94,7 +94,8 @@ def test_classes(server, page):
         answer = means(server, show, "class")
         check(len(answer["means"]) == len(NAMES), f"{len(answer['means'])} classes")
         for mean in answer["means"]:
-            check(mean["label"] == sorted(NAMES)[mean["class"]] and mean["images"] == IMAGES // len(NAMES), f"a class: {mean['label']}")
+            check(mean["label"] == sorted(NAMES)[mean["class"]] and mean["images"] == IMAGES // len(NAMES),
+                  f"a class: {mean['label']}")  # fmt: skip
             same(mean["maps"], wanted[f"mean.class{mean['class']}"], f"{show} of {mean['label']}")
     titles = page.evaluate("[...document.querySelectorAll('.grid .class-name')].map((text) => text.textContent)")
     check(sorted(titles) == sorted(f"{name} ({IMAGES // len(NAMES)})" for name in NAMES), f"classes: {titles}")
