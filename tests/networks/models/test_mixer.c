@@ -108,8 +108,9 @@ PLACE_TEST(options_that_cannot_be_built_are_refused)
     options = wide(), att_options_set_text(&options, "modules", "cb_s@attn");
     cannot_be(p, &options, "this network has no \"@attn\", only after_mlp, after_mixing, mixing");
     options = wide(), att_options_set(&options, "num_heads", 2);
-    cannot_be(p, &options,
-              "num_heads is an option of the families \"vit\", \"eva\" and \"attention_cnn\", not of \"mixer\"");
+    cannot_be(
+        p, &options,
+        "num_heads is an option of the families \"vit\", \"eva\", \"attention_cnn\" and \"bert\", not of \"mixer\"");
 }
 
 /* From attscope's metadata, and from tensors alone. */

@@ -258,7 +258,8 @@ PLACE_TEST(options_that_cannot_be_built_are_refused)
     cannot_be(p, TUNED, &options, ATT_ERR_ARGUMENT, "for each of 2 stages, not \"12,12,12,6\"");
     options = square(), att_options_set(&options, "num_heads", 2);
     cannot_be(p, SWIN, &options, ATT_ERR_ARGUMENT,
-              "num_heads is an option of the families \"vit\", \"eva\" and \"attention_cnn\", not of \"swin\", which "
+              "num_heads is an option of the families \"vit\", \"eva\", \"attention_cnn\" and \"bert\", not of "
+              "\"swin\", which "
               "has stage_heads instead");
     options = square(), att_options_set(&options, "depth", 2);
     cannot_be(p, SWIN, &options, ATT_ERR_ARGUMENT, "not of \"swin\", which has depths instead");
