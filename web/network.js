@@ -138,7 +138,7 @@ function cutOf(graph) {
   }).length;
   const places = nodes.map((node) => node.y - node.height / 2 - 13).filter((y) => y > 0.35 * height && y < 0.65 * height &&
     nodes.every((node) => Math.abs(node.y - y) > node.height / 2));
-  return minBy(places, (y) => crossing(y) + 8 * Math.abs(y / height - 0.5)) ?? null;
+  return minBy(places, (y) => 2 * crossing(y) + 8 * Math.abs(y / height - 0.5)) ?? null;
 }
 /* Moves what lies below the cut to the right of the rest. An edge between the two halves goes around. */
 function cutInTwo(graph, cut) {
