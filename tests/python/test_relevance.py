@@ -222,6 +222,20 @@ class Relevance(Case):
         self.assertEqual(svg.count("<image "), 4)
         self.assertIn(">attention.blocks.1.attn.head0</text>", svg)
 
+    def test_scales(self):
+        """Each map has its own scale, or all maps of an item share one."""
+        own = self.network.maps("cow.png", 0), self.network.maps("cow.png", 1)
+        for scale in "map", "shared":
+            self.network.draw_maps("cow.png", scale, show="attention,centre", form="grid", zoom=1, colours="grey",
+                                   opacity=1, scale=scale)  # fmt: skip
+            with open(f"{scale}/cow.attention.png", "rb") as file:
+                png = png_pixels(file.read())
+            maps = np.concatenate(own)
+            low, high = ((of(axis=(1, 2), keepdims=True) if scale == "map" else of()) for of in (maps.min, maps.max))
+            expected = np.rint(255 * (maps - low) / (high - low)).repeat(4, 1).repeat(4, 2)
+            tiles = [png[y : y + 16, x : x + 16, 0] for y in (16, 52) for x in (0, 20)]
+            self.assertLessEqual(np.abs(np.array(tiles) - expected).max(), 1, scale)
+
     def check_index(self, pdf):
         """Each entry of the PDF's table leads to its object."""
         start = int(re.search(rb"startxref\n(\d+)\n", pdf)[1])
