@@ -35,13 +35,14 @@
  * (decoder_embed., decoder_pos_embed, decoder_blocks., decoder_norm., decoder_pred.); the projection heads of DINO,
  * iBOT and DINOv2 (head.mlp.0., head.last_layer, dino_head., ibot_head., ...), of MSN (fc.fc1., fc.bn1., ...) and SwAV
  * (projection_head., prototypes.); the head of masked patches of BEiT and EVA-02 (lm_head.). If the network's names
- * begin with encoder_q., base_encoder. or, in a file with a predictor, encoder., the projection (fc. or head. in it),
- * second encoder, predictor and queue of MoCo and SimSiam are skipped as well. If they begin with visual.trunk.,
- * open_clip's text network and projection are. If the network's names have any prefix of step 3, tensors without it
- * whose names show that they are part of a loss (criterion., loss_fn.weight, class_weights, ...), a metric (val_acc.,
- * metrics., states of torchmetrics such as auc.preds), a moving average (ema., ema_model., ...), a teacher (teacher.)
- * or a projection (projector.) are skipped, too: programs with Lightning store them beside the network. They do not
- * count in step 3. Blocks of a ViT that DINOv2 has split into chunks ("blocks.<chunk>.<block>.") get their usual names.
+ * begin with encoder_q., base_encoder. or, in a file with a projection and a predictor, encoder., the projection (fc.
+ * or head. in it), second encoder, predictor and queue of MoCo and SimSiam are skipped as well. If they begin with
+ * visual.trunk., open_clip's text network and projection are. If the network's names have any prefix of step 3, tensors
+ * without it whose names show that they are part of a loss (criterion., loss_fn.weight, class_weights, ...), a metric
+ * (val_acc., metrics., states of torchmetrics such as auc.preds), a moving average (ema., ema_model., ...), a teacher
+ * (teacher.) or a projection (projector.) are skipped, too: programs with Lightning store them beside the network. They
+ * do not count in step 3. Blocks of a ViT that DINOv2 has split into chunks ("blocks.<chunk>.<block>.") get their usual
+ * names.
  *
  * A moving average of the weights (state_dict_ema, model_ema, ...) is found in the same way. If the file also has
  * weights, the average's tensors are called "ema.<name>" and come after the others; if not, the average is taken as the

@@ -18,6 +18,7 @@ enum {
     BESIDE = 4,      /* names that lack the prefix of the network: losses, metrics and copies of the network that a
                         training program keeps beside it, as those of Lightning do */
     BESIDE_CLIP = 8, /* the same, in files with a network of images under open_clip's prefix of timm's networks */
+    OF_MSN = 16,     /* files with MSN's projection, of three layers and norms; fc may be a classifier in others */
 };
 
 /* Names of tensors to skip. The first pattern that matches counts. */
@@ -36,8 +37,8 @@ static const struct training_pattern {
     {"head.mlp.?.*", ANYWHERE},
     {"head.last_layer*", ANYWHERE},
     {"lm_head.*", ANYWHERE}, /* of BEiT and EVA-02, which predicts tokens or features of patches */
-    {"fc.fc?.*", ANYWHERE},  /* MSN's projection */
-    {"fc.bn?.*", ANYWHERE},
+    {"fc.fc?.*", OF_MSN},
+    {"fc.bn?.*", OF_MSN},
     {"projection_head.*", ANYWHERE}, /* SwAV's */
     {"prototypes.*", ANYWHERE},
     {"dino_head.*", ANYWHERE},
@@ -75,8 +76,11 @@ static const struct training_pattern {
     {"ema_*", BESIDE},
     {"*_ema.*", BESIDE},
     {"teacher.*", BESIDE},
-    {"projector.*", BESIDE}, /* Barlow Twins' and VICReg's, and the last norm of the first */
-    {"bn.*", BESIDE},
+    {"projector.*", BESIDE},
+    /* Barlow Twins' last norm has no weights. Another norm beside the network may be a part of it. */
+    {"bn.running_mean", BESIDE},
+    {"bn.running_var", BESIDE},
+    {"bn.num_batches_tracked", BESIDE},
     {"text.*", BESIDE_CLIP},
     {"transformer.*", BESIDE_CLIP},
     {"token_embedding.*", BESIDE_CLIP},
@@ -90,19 +94,22 @@ static const struct training_pattern {
 
 static const struct prefix {
     const char *text;
-    int kind;         /* CONTRASTIVE: prefix of the encoder to load, in a file with two encoders; BESIDE_CLIP; or 0 */
-    const char *with; /* only in files with a name that begins like this; NULL: in all */
-} prefixes[] = {{"module.", 0, NULL},
-                {"_orig_mod.", 0, NULL},
-                {"model.", 0, NULL},
-                {"backbone.", 0, NULL},
-                {"net.", 0, NULL},
-                {"network.", 0, NULL},
-                {"timm_model.", 0, NULL},
-                {"visual.trunk.", BESIDE_CLIP, NULL},
-                {"encoder_q.", CONTRASTIVE, NULL},
-                {"base_encoder.", CONTRASTIVE, NULL},
-                {"encoder.", CONTRASTIVE, "predictor."}}; /* SimSiam; elsewhere networks have parts of this name */
+    int kind; /* CONTRASTIVE: prefix of the encoder to load, in a file with two encoders; BESIDE_CLIP; or 0 */
+    const char *with[2]; /* only in files with names that begin like these; NULL: in all */
+} prefixes[] = {
+    {"module.", 0, {NULL}},
+    {"_orig_mod.", 0, {NULL}},
+    {"model.", 0, {NULL}},
+    {"backbone.", 0, {NULL}},
+    {"net.", 0, {NULL}},
+    {"network.", 0, {NULL}},
+    {"timm_model.", 0, {NULL}},
+    {"visual.trunk.", BESIDE_CLIP, {NULL}},
+    {"encoder_q.", CONTRASTIVE, {NULL}},
+    {"base_encoder.", CONTRASTIVE, {NULL}},
+    /* SimSiam, with a projection in the encoder. In other files networks have parts of this name. */
+    {"encoder.", CONTRASTIVE, {"predictor.0.", "encoder.fc.0."}},
+};
 
 static bool has_prefix(const char *name, const char *prefix)
 {
@@ -188,8 +195,9 @@ static int count_without_prefix(const att_tensors *file, int first, const struct
     enum { MAX_WITHOUT = 16, SHARE = 4 };
     const int where = ANYWHERE | BESIDE | prefix->kind;
     int without = 0, with = 0;
-    if (prefix->with && !any_has_prefix(file, first, prefix->with))
-        return -1;
+    for (int i = 0; i < 2 && prefix->with[i]; i++)
+        if (!any_has_prefix(file, first, prefix->with[i]))
+            return -1;
     for (int i = first; i < file->count; i++) {
         const char *name = file->items[i].info.name;
         if (has_prefix(name, prefix->text))
@@ -431,7 +439,8 @@ att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *c
     ATT_TRY(remove_wrappers(file, first, changes, &unwrapped));
     const int count = file->count;
     strip(file, first, unwrapped, changes, counts);
-    remove_training_only(file, first, NULL, ANYWHERE | (file->encoder ? CONTRASTIVE : 0), counts);
+    const bool msn = any_has_prefix(file, first, "fc.bn1.") && any_has_prefix(file, first, "fc.fc3.");
+    remove_training_only(file, first, NULL, ANYWHERE | (file->encoder ? CONTRASTIVE : 0) | (msn ? OF_MSN : 0), counts);
     ATT_TRY(file->count < count ? record_skipped(file, counts) : ATT_OK);
     return join_chunks(file, first, changes);
 }

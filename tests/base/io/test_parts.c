@@ -128,10 +128,14 @@ SCRATCH_TEST(parts_that_only_a_pretraining_has_are_skipped)
          {"conv1.w"}},                                                                                    /* SimSiam */
         {{"module.conv1.w", "module.projection_head.0.weight", "module.prototypes.weight"}, {"conv1.w"}}, /* SwAV */
         {{"module.backbone.conv1.w", "module.projector.0.weight", "module.bn.running_mean"},
-         {"conv1.w"}},                                                                             /* Barlow T. */
-        {{"module.norm.w", "module.fc.fc1.weight", "module.fc.bn1.bias"}, {"norm.w"}},             /* MSN */
+         {"conv1.w"}}, /* Barlow T. */
+        {{"module.norm.w", "module.fc.fc1.weight", "module.fc.bn1.bias", "module.fc.fc3.bias"}, {"norm.w"}}, /* MSN */
+        {{"norm.w", "fc.fc1.weight", "fc.fc2.bias"}, {"norm.w", "fc.fc1.weight", "fc.fc2.bias"}},
         {{"visual.trunk.norm.w", "text.a", "logit_scale", "visual.head.proj.weight"}, {"norm.w"}}, /* open_clip */
         {{"blocks.0.w", "mask_token", "decoder_blocks.0.w", "lm_head.weight"}, {"blocks.0.w"}},    /* MAE, BEiT */
+        {{"module.net.a", "module.net.b", "module.net.c", "module.bn.weight"}, {"a", "b", "c", "bn.weight"}},
+        {{"encoder.a", "encoder.b", "encoder.c", "predictor.0.w"},
+         {"encoder.a", "encoder.b", "encoder.c", "predictor.0.w"}},
         {{"encoder.layer.0.w", "encoder.fc.weight"}, {"encoder.layer.0.w", "encoder.fc.weight"}},
         {{"conv1.w", "projector.0.weight", "text.a"}, {"conv1.w", "projector.0.weight", "text.a"}},
     };
