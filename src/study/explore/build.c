@@ -90,6 +90,8 @@ static void keep_scores(att_graph *graph, int number, const att_node *node, cons
     keep_relative(graph, number, input_of(node, in, RELATIVE), in[ATT_ATTENTION_Q], layer);
     keep(graph, number, ATT_KEPT_ROWS, input_of(node, in, ROWS), layer);
     keep(graph, number, ATT_KEPT_COLUMNS, input_of(node, in, COLUMNS), layer);
+    if (input_of(node, in, KEYS) != ATT_NONE)
+        keep(graph, number, ATT_KEPT_KEYS, att_exp(graph, in[KEYS]), layer);
 }
 
 /* The table of an attention without content. */

@@ -15,6 +15,7 @@ typedef enum att_kept {
     ATT_KEPT_RELATIVE, /* [S, H]; this and the others are absent if the scores do not have them */
     ATT_KEPT_ROWS,     /* [queries, H h] */
     ATT_KEPT_COLUMNS,  /* [queries, H w] */
+    ATT_KEPT_KEYS,     /* [N]: e to the power of what is added to the scores of a key; 0 for padding */
     ATT_KEPTS
 } att_kept;
 

@@ -46,9 +46,15 @@ static query query_of(const att_explorer *explorer, int layer, int64_t token)
     return q;
 }
 
+/* What the network adds to all scores of a key. */
+static double term_of_key(const query *q, int64_t key)
+{
+    return q->layer->kept[ATT_KEPT_KEYS] ? log((double)q->layer->kept[ATT_KEPT_KEYS][key]) : 0;
+}
+
 static bool sees(const query *q, int64_t j, att_attention_token key)
 {
-    bool hidden = q->hidden && q->hidden[key.index];
+    bool hidden = (q->hidden && q->hidden[key.index]) || isinf(term_of_key(q, key.index));
     return !hidden && key.region == q->region && !(q->layer->attrs.causal && j > q->own);
 }
 
@@ -103,9 +109,9 @@ static double position(const query *q, int head, int64_t j)
 
 static double score(const query *q, const att_row_options *options, int head, int64_t j, int64_t key)
 {
-    double sum = 0;
+    double sum = term_of_key(q, key);
     if (q->layer->is_even[head])
-        return 0;
+        return sum;
     if (options->content && q->layer->kept[ATT_KEPT_Q])
         sum += content(q, head, key);
     return options->positions ? sum + position(q, head, j) : sum;
