@@ -93,9 +93,11 @@ PLACE_TEST(residual_networks_take_unequal_sides)
     says(att_context_message(p->context), "img_size 3 is too small: the strides of this network");
 }
 
-PLACE_TEST(every_family_takes_height_before_width)
+PLACE_TEST(every_family_of_images_takes_height_before_width)
 {
     for (int i = 0; i < att_family_count(); i++) {
+        if (!att_option_find(att_family_at(i)->options, "img_size"))
+            continue;
         att_option_values options = att_options_none();
         att_options_set_sides(&options, "img_size", 64, 96);
         if (att_option_find(att_family_at(i)->options, "patch_size"))
