@@ -3,7 +3,8 @@
 encoders/NAME/ has config.json and model.safetensors, whose bfloat16 weights follow from a formula, and expected.txt. Its
 lines are one word each, followed by numbers: "tokens", "types" and "count" of a text, which is padded if it is longer
 than `count`, then what the network answers: "features" (logits with a classifier, else the first token after the
-pooler, if there is one), "class", "mean", and "states", the tokens of the last block without padding.
+pooler, if there is one), "class", "mean", and "states", the tokens of the last block without padding; of "bert" also
+rank residuals with skips and MLPs switched off: "attention", "skip", "mlp", "both".
 
 tests/networks/models/test_bert.c has a row for each NAME.
 """
@@ -52,6 +53,26 @@ def texts(name):
     return [(5, 5), (8, 3), (1, 1)] + ([(LONG, LONG)] if name == "mpnet" else [(14, 14)])
 
 
+SWITCHES = {"attention": (False, False), "skip": (True, False), "mlp": (False, True), "both": (True, True)}
+
+
+def residual(x):
+    """In the Frobenius norm, of tokens [1, N, C]."""
+    return ((x - x.mean(1, keepdim=True)).norm() / x.norm()).item()
+
+
+def residuals(model, x, skip, mlp):
+    """Of BERT's tokens before the first block and after each norm, with its skips and MLPs or without."""
+    found = [residual(x)]
+    for layer in model.encoder.layer:
+        parts = [(layer.attention.output, lambda x, layer=layer: layer.attention.self(x, None)[0])]
+        parts += [(layer.output, layer.intermediate)] if mlp else []
+        for output, branch in parts:
+            x = output.LayerNorm(output.dense(branch(x)) + (x if skip else 0))
+            found.append(residual(x))
+    return found
+
+
 def number(values):
     return " ".join(f"{v:.8g}" for v in values)
 
@@ -75,6 +96,9 @@ def answer(model, name, length, count):
             "class": states[0].tolist(), "mean": states.mean(0).tolist()}
     if length < LONG:
         rows["states"] = states.flatten().tolist()
+    if name == "bert" and count == length:
+        x = model.embeddings(input_ids=tokens, token_type_ids=inputs["token_type_ids"])
+        rows |= {part: residuals(model, x, *switches) for part, switches in SWITCHES.items()}
     return "".join(f"{word} {number(values)}\n" for word, values in rows.items())
 
 

@@ -34,9 +34,14 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 /* --- expected values ---------------------------------------------------------------------------------------------- */
 
+enum { PARTS = 4, MOST_STEPS = 5 };
+static const char *const part_names[PARTS] = {"attention", "skip", "mlp", "both"};
+
 typedef struct text {
     int32_t tokens[MOST], types[MOST], count;
     int length, feature_count, state_count;
+    double parts[PARTS][MOST_STEPS]; /* rank residuals, in the order of part_names */
+    int part_counts[PARTS];
     double features[WIDTH], class[WIDTH], mean[WIDTH], states[MOST_STATES];
 } text;
 
@@ -66,6 +71,11 @@ static void take_line(char *line, text *t)
         t->types[i] = (int32_t)numbers[i];
     if (strcmp(line, "count") == 0)
         t->count = (int32_t)numbers[0];
+    for (int p = 0; p < PARTS; p++)
+        if (strcmp(line, part_names[p]) == 0) {
+            memcpy(t->parts[p], numbers, (size_t)count * sizeof *numbers);
+            t->part_counts[p] = count;
+        }
     double *to = strcmp(line, "features") == 0 ? t->features
                  : strcmp(line, "class") == 0  ? t->class
                  : strcmp(line, "mean") == 0   ? t->mean
@@ -320,6 +330,42 @@ TEST(figures_of_texts_are_those_of_their_own_tokens)
     assert_true(fabs(found->mean - distance) < 1e-6); /* measured: 1.5e-8 */
     found = figure(all, figures, "residual", "blocks.1.add2", "frobenius");
     assert_true(fabs(found->mean - residual) < 1e-6); /* measured: 1.7e-9 */
+    att_measure_destroy(&measure);
+    att_network_close(&network);
+}
+
+/* The residuals of a part of the network, in the order of its steps: two for each block with MLPs, else one. */
+static double compare_part(const att_measurement *all, int figures, const text *t, int part)
+{
+    const bool mlp = part >= 2;
+    char statistic[32], node[32];
+    double worst = 0;
+    snprintf(statistic, sizeof statistic, "frobenius %s", part_names[part]);
+    assert_int_equal(t->part_counts[part], mlp ? 5 : 3);
+    for (int i = 0; i < t->part_counts[part]; i++) {
+        const int step = i - 1;
+        snprintf(node, sizeof node, "blocks.%d.add%d", mlp ? step / 2 : step, mlp ? 1 + step % 2 : 1);
+        const att_measurement *found = figure(all, figures, "collapse", i == 0 ? "input" : node, statistic);
+        worst = fmax(worst, fabs(found->mean - t->parts[part][i]));
+    }
+    return worst;
+}
+
+TEST(residuals_without_skips_and_mlps_are_those_of_pytorch)
+{
+    text texts[MOST_TEXTS];
+    att_token_ids ids[MOST_TEXTS];
+    take_texts(&rows[0], texts, ids);
+    att_network *network = open_network(&rows[0]);
+    att_measure *measure;
+    int figures;
+    double worst = 0;
+    must(att_network_measure_texts(network, ids, 1, "collapse", NULL, NULL, &measure));
+    const att_measurement *all = att_measure_observed(measure, &figures);
+    for (int part = 0; part < PARTS; part++)
+        worst = fmax(worst, compare_part(all, figures, &texts[0], part));
+    print_message("residuals differ by up to %.2g\n", worst);
+    assert_true(worst < 1e-6); /* measured: 7.2e-8 */
     att_measure_destroy(&measure);
     att_network_close(&network);
 }
