@@ -96,12 +96,19 @@ static att_status describe(att_tensors *file, const att_config *config)
     return att_tensors_add_metadata(file, ATT_IDENTITY_KEY, text);
 }
 
-/* what: what was the layout's, "names". */
-static att_status note_origin(att_tensors *file, const char *what, const att_layout *layout)
+/* Whether timm has networks of the family of a named network; NULL: it has. */
+static bool is_of_timm(const att_tensors *file, const char *name)
+{
+    att_variant variant;
+    return !name || att_variant_find(file->context, name, &variant) != ATT_OK || variant.family->timm;
+}
+
+/* what: what was the layout's, "names". network: the network's name; NULL: one of timm's. */
+static att_status note_origin(att_tensors *file, const char *what, const att_layout *layout, const char *network)
 {
     att_text text = {.context = file->context};
-    att_text_append(&text, "%s%s%s of %s, changed to timm's", file->origin, *file->origin ? "; " : "", what,
-                    layout->name);
+    att_text_append(&text, "%s%s%s of %s, changed to %s", file->origin, *file->origin ? "; " : "", what, layout->name,
+                    is_of_timm(file, network) ? "timm's" : "attscope's");
     const char *origin = text.failed ? NULL : att_arena_string(&file->arena, text.data);
     att_text_free(&text);
     if (!origin)
@@ -140,7 +147,7 @@ static att_status take_layout(att_tensors *file, const att_layout *layout, const
     ATT_TRY(describe(file, config));
     if (layout->name_classes)
         ATT_TRY(layout->name_classes(file));
-    return note_origin(file, "names and settings", layout);
+    return note_origin(file, "names and settings", layout, config->name);
 }
 
 /* Reads how images are prepared from a side file, or from its member `key`. *taken: whether the file has it. */
@@ -218,7 +225,7 @@ static att_status take_names(att_tensors *file)
     if (!layout)
         return ATT_OK;
     ATT_TRY(att_layout_apply(layout, file));
-    return note_origin(file, "names", layout);
+    return note_origin(file, "names", layout, NULL);
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
