@@ -6,11 +6,12 @@ static const att_layout_row rows[] = {
     {"blocks.#.gamma_2", .to = "blocks.#.ls2.gamma"},
 };
 
-/* CaiT has these tensors, too, and blocks of the class token only; BEiT has biases of queries and values. */
+/* CaiT has these tensors, too, and blocks of the class token only; timm's EVAs with learned rotary positions have their
+ * frequencies. BEiT has biases of queries and values. */
 const att_layout att_layout_authors_deit3 = {
     .name = "Meta's DeiT III",
     .prefixes = "",
-    .signature = "blocks.0.gamma_1 blocks.0.attn.qkv.bias cls_token pos_embed !blocks_token_only.0.gamma_1",
+    .signature = "blocks.0.gamma_1 blocks.0.attn.qkv.bias cls_token pos_embed !blocks_token_only.0.gamma_1 !rope.freqs",
     .variants =
         "deit3_base_patch16_224 deit3_base_patch16_384 deit3_small_patch16_224 deit3_small_patch16_384 "
         "deit3_medium_patch16_224 deit3_large_patch16_224 deit3_large_patch16_384 deit3_huge_patch14_224",

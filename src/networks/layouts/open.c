@@ -218,11 +218,12 @@ static att_status take_named(att_tensors *file)
     return status;
 }
 
-/* The same for a file with attscope's metadata: one that it wrote for torchvision. */
+/* The same for a file with attscope's metadata: one that it wrote for torchvision. Networks of timm's own names can
+ * have the tensors of other layouts, such as DeiT III's gamma_1. */
 static att_status take_names(att_tensors *file)
 {
     const att_layout *layout = att_layout_of_tensors(file);
-    if (!layout)
+    if (!layout || !layout->forms)
         return ATT_OK;
     ATT_TRY(att_layout_apply(layout, file));
     return note_origin(file, "names", layout, NULL);
