@@ -38,7 +38,7 @@ run 2 embed net empty.txt -o x.npz
 err_has 'empty.txt: there are no texts'
 rm net/vocab.txt
 run 1 embed net texts.txt -o x.npz
-err_has 'net'
+err_has 'net has no tokenizer (tokenizer.json or vocab.txt); give the path of the network'
 run 0 inspect net
 out_has 'bert_base_uncased'
 out_has 'max_positions'

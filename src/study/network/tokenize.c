@@ -13,6 +13,7 @@ typedef struct tokenizing {
     const att_network *network;
     att_context *context;
     const char *path; /* of the tokenizer */
+    bool beside;      /* it is expected beside the weights */
     const char *name;
     const att_encode_text *texts;
     int64_t count;
@@ -25,7 +26,12 @@ typedef struct tokenizing {
 static att_status open_tokenizer(tokenizing *t)
 {
     const att_model *model = t->network->model;
-    ATT_TRY(att_tokenizer_open(t->context, t->path, &t->tokenizer));
+    const att_status status = att_tokenizer_open(t->context, t->path, &t->tokenizer);
+    if (status == ATT_ERR_NOT_FOUND && t->beside)
+        return att_fail(t->context, status,
+                        "%s has no tokenizer (tokenizer.json or vocab.txt); give the path of the network's tokenizer",
+                        t->path);
+    ATT_TRY(status);
     const int pieces = att_tokenizer_describe(t->tokenizer).count,
               words = (int)att_options_number(att_model_options(model), "vocab_size", 0);
     if (pieces <= words)
@@ -103,6 +109,7 @@ att_status att_network_tokenize(const att_network *network, const char *tokenize
     tokenizing t = {.network = network,
                     .context = network->context,
                     .path = tokenizer ? tokenizer : folder,
+                    .beside = !tokenizer,
                     .name = name,
                     .texts = texts,
                     .count = count,
