@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _inputs
+from . import _inputs, _progress
 from . import _library as lib
-from ._context import Error, ProgressCallback, brief, check_callback, encode, texts, truth, whole
+from ._context import Error, brief, encode, texts, truth, whole
 from ._library import core
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _add(network: Network, handle: ctypes.c_void_p, files: ctypes.c_void_p, imag
 
 
 def draw(
-    network: Network, images: Any, folder: Any, progress: ProgressCallback | None, **how: Any
+    network: Network, images: Any, folder: Any, progress: _progress.Wish, **how: Any
 ) -> dict[str, dict[str, np.ndarray]]:
     """As `Network.draw_maps()`."""
     found: dict[str, dict[str, np.ndarray]] = {}
@@ -83,12 +83,11 @@ def draw(
             for i, shape in enumerate(shapes)
         }
 
-    check_callback(progress)
     options, path, files = _options(**how), encode("folder", folder), ctypes.c_void_p()
     if path is None:
         raise Error("folder is None; expected the path of a folder")
-    options.found, options.progress = lib.FoundFn(keep), network._context.progress(progress)
-    with network._use() as handle:
+    with _progress.shown(progress) as shown, network._use() as handle:
+        options.found, options.progress = lib.FoundFn(keep), network._context.progress(shown)
         check = network._context.check
         try:
             check(core.att_map_files_open(handle, byref(options), path, byref(files)))

@@ -644,7 +644,7 @@ class Network:
         smooth: bool = False,
         opacity: float = 0.6,
         zoom: int = 2,
-        progress: ProgressCallback | None = None,
+        progress: _progress.Wish = None,
     ) -> dict[str, dict[str, np.ndarray]]:
         """Draws maps of images into files, the same as `attscope maps` writes: pictures, and a .npz file of the values
         of each image. Returns these values: the maps of each image by their names.
