@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/graph/graph.h"
+#include "networks/models/family.h"
 
 enum { OBJECTS = 8 }; /* COCO has seven in an image on average */
 
@@ -10,9 +11,20 @@ static void fill_numbers(att_random *random, att_dtype dtype, int classes, void 
 {
     for (size_t i = 0; i < count; i++)
         if (dtype == ATT_I32)
-            ((int32_t *)input)[i] = (int32_t)att_random_below(random, classes);
+            ((int32_t *)input)[i] = classes > 0 ? (int32_t)att_random_below(random, classes) : 0;
         else
             ((float *)input)[i] = (float)(2 * att_random_uniform(random) - 1);
+}
+
+/* Texts without padding: the number of their tokens is the length of the input with the tokens. */
+static void fill_counts(const att_graph *graph, int rows, int32_t *counts)
+{
+    int32_t length = 1;
+    for (int i = 0; i < graph->inputs.count; i++)
+        if (strcmp(graph->inputs.items[i].name, ATT_TOKENS) == 0)
+            length = (int32_t)att_value_shape(graph, graph->inputs.items[i].value).dims[0];
+    for (int row = 0; row < rows; row++)
+        counts[row] = length;
 }
 
 /* Returns the shape [h, w, c] of the graph's image; 0 x 0 if it has none. */
@@ -69,6 +81,9 @@ void att_bench_fill(att_random *random, const att_graph *graph, int index, const
         fill_sizes(&image, rows, input);
     else if (is_boxes(desc, task))
         fill_boxes(random, &image, rows, (int)desc->shape.dims[0], classes, input);
+    else if (strcmp(port->name, ATT_TOKEN_COUNT) == 0 && desc->shape.rank == 0)
+        fill_counts(graph, rows, input);
     else
-        fill_numbers(random, desc->dtype, classes, input, (size_t)rows * (size_t)att_shape_count(desc->shape));
+        fill_numbers(random, desc->dtype, strcmp(port->name, ATT_TOKEN_TYPES) == 0 ? 0 : classes, input,
+                     (size_t)rows * (size_t)att_shape_count(desc->shape));
 }

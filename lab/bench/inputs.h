@@ -6,7 +6,8 @@
 
 #include "base/core/random.h"
 
-/* Writes input `index` of the graph for `rows` samples: reals uniform in [-1, 1), integers in [0, classes). Of a task
+/* Writes input `index` of the graph for `rows` samples: reals uniform in [-1, 1), integers in [0, classes), or 0
+ * without classes. Texts have no padding, and types of tokens are 0. Of a task
  * (NULL: none), its image size is that of the whole image, and each image has some true boxes. */
 void att_bench_fill(att_random *random, const att_graph *graph, int index, const att_task *task, int rows, int classes,
                     void *input);

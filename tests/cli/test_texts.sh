@@ -43,6 +43,10 @@ run 0 inspect net
 out_has 'bert_base_uncased'
 out_has 'max_positions'
 
+# Random texts without padding.
+run 0 bench --model bert_tiny --batch-size 2 --repeats 1
+out_has 'bert_tiny/infer'
+
 needs python3
 python3 - <<'END' || fail 'the vectors or figures of texts are wrong'
 import json, math, struct, zipfile
