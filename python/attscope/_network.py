@@ -493,10 +493,12 @@ class Network:
     ) -> np.ndarray:
         """Vectors of texts, by a network whose inputs are tokens: [texts, channels]; of one text [1, channels].
 
+        sentences: one text, or a list of texts.
         of: "mean" over all tokens, "class", the first token, "both", or "features", which a head reads.
         normalize: divide each vector by its Euclidean norm.
         tokenizer: path of tokenizer.json, vocab.txt or a folder with one of them; None: that beside the checkpoint.
         max_length: shorten longer texts to so many tokens; None: to as many as the network takes.
+        batch_size: texts that run together.
         """
         lines = [sentences] if isinstance(sentences, str) else sentences
         if not isinstance(lines, Sequence) or not lines or not all(isinstance(line, str) for line in lines):
