@@ -17,6 +17,7 @@ attscope, folder = sys.argv[1:3]
 pictures = sys.argv[3] if len(sys.argv) > 3 else None
 runs = os.path.join(folder, "runs")
 PATIENCE = 60  # seconds; only a page that hangs takes so long
+SERVED = ["Runs", "Explore", "Ablate", "Means", "Network", "Lessons"]  # links to pages
 
 
 def wait_until(page, expression, what):
@@ -128,7 +129,7 @@ def check_start(browser):
     write("later", begin() + step(1))
     wait_until(page, f"Boolean({ROW % json.dumps('later')})", "a run that starts later appears")
     links = page.evaluate("[...document.querySelectorAll('.pages a')].map(link => link.textContent)")
-    check(links == ["Runs", "Explore", "Ablate", "Means", "Network", "Lessons"], f"links of the start page: {links}")
+    check(links == SERVED, f"links of the start page: {links}")
     quiet(page, "the start page")
     return page
 
@@ -241,7 +242,7 @@ def check_together(browser):
     write("growing", step(4))
     wait_for_points(page, "Training loss", [4, 0, 4, 0], "the curve of the first run grows")
     wait_until(page, f"{FOLLOWED}[1]?.includes('update 4 of 40')", "the progress of the second run")
-    check(page.evaluate(PAGES)[:5] == ["Runs", "Explore", "Ablate", "Network", "Lessons"], "links of the page of two runs")
+    check(page.evaluate(PAGES)[:6] == SERVED, "links of the page of two runs")
     page.click("document.querySelector('.followed .chip')")
     shown = page.evaluate("[...document.querySelectorAll('svg.chart .series:not(.off)')].map(g => g.dataset.run)")
     check(set(shown) == {"1"}, f"after a click on the first run, {set(shown)} are shown")
@@ -269,7 +270,7 @@ def check_together(browser):
 
 def check_report(browser):
     page = browser.open(origin + "/report?run=growing")
-    check(page.evaluate(PAGES) == ["Runs", "Explore", "Ablate", "Network", "Lessons", "Charts of this run"],
+    check(page.evaluate(PAGES) == [*SERVED, "Charts of this run"],
           f"links of the report: {page.evaluate(PAGES)}")
     check(page.evaluate("document.documentElement.dataset.ready") == "true", "the report is built")
     check(page.evaluate("document.getElementById('title').textContent") == "growing", "the report is of the run")
