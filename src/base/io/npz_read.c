@@ -19,6 +19,7 @@ typedef struct reading {
 /* Format, apart from its size, of one array. */
 typedef struct array {
     bool known;     /* whether tensors have numbers of this type */
+    bool complex;   /* whether the numbers are complex */
     bool backwards; /* Fortran's order: the first index varies fastest */
     att_safetensors_dtype dtype;
     att_shape shape;
@@ -82,6 +83,7 @@ static bool read_type(const char *text, array *a)
         a->known = strcmp(code, dtypes[i].code) == 0;
         a->dtype = dtypes[i].dtype;
     }
+    a->complex = code[0] && code[1] == 'c';
     return code[0] != '>' || (code[1] != 'f' && code[1] != 'i' && code[1] != 'u');
 }
 
@@ -127,11 +129,12 @@ static att_status read_header(const reading *r, const att_zip_record *record, ar
 
 /* --- items -------------------------------------------------------------------------------------------------------- */
 
-static att_status leave_out(reading *r, att_pickle_text name)
+/* why: behind the name, " (complex numbers)"; "": nothing. */
+static att_status leave_out(reading *r, att_pickle_text name, const char *why)
 {
     char shown[ATT_PICKLE_SHOWN];
     if (r->left_out_count < LISTED)
-        att_text_append(&r->left_out, "%s%s", r->left_out_count ? ", " : "", att_pickle_show(name, shown));
+        att_text_append(&r->left_out, "%s%s%s", r->left_out_count ? ", " : "", att_pickle_show(name, shown), why);
     else if (r->left_out_count == LISTED)
         att_text_append(&r->left_out, ", ...");
     r->left_out_count++;
@@ -177,7 +180,7 @@ static att_status add_array(reading *r, att_zip_record *record)
     ATT_TRY(att_zip_record_check_plain(r->archive, record, "as numpy.savez() writes it"));
     ATT_TRY(read_header(r, record, &a));
     if (!a.known)
-        return leave_out(r, record->name);
+        return leave_out(r, record->name, a.complex ? " (complex numbers)" : "");
     const int64_t count = att_shape_count(a.shape), size = (int64_t)att_safetensors_dtype_size(a.dtype);
     if (count < 0 || count > INT64_MAX / size || (uint64_t)(count * size) != a.bytes)
         return att_zip_record_refuse(r->archive, record->name, ATT_ERR_FORMAT,
@@ -196,7 +199,11 @@ static att_status add_arrays(reading *r, att_text *origin)
     ATT_TRY(att_new(r->file->context, &r->file->items, r->archive->count, r->file->path));
     for (size_t i = 0; i < r->archive->count; i++)
         ATT_TRY(att_zip_record_ends(&r->archive->records[i], ARRAY) ? add_array(r, &r->archive->records[i])
-                                                                    : leave_out(r, r->archive->records[i].name));
+                                                                    : leave_out(r, r->archive->records[i].name, ""));
+    if (r->file->count == 0)
+        return att_fail(r->file->context, ATT_ERR_UNSUPPORTED,
+                        "%s: an archive of NumPy without arrays of real numbers; it has %s", r->file->path,
+                        r->left_out.data ? r->left_out.data : "");
     att_text_append(origin, "NumPy's arrays");
     ATT_TRY(r->file->is_shard ? ATT_OK : att_tensors_normalize_names(r->file, 0, origin));
     if (r->left_out_count > 0)

@@ -38,9 +38,9 @@ static bool begins_header(const beginning *first)
 
 static bool is_zip(const beginning *first)
 {
-    static const uint8_t local_file[] = {'P', 'K', 3, 4};
-    return first->size >= sizeof local_file && memcmp(first->bytes, local_file, sizeof local_file) == 0 &&
-           !begins_header(first);
+    static const uint8_t local_file[] = {'P', 'K', 3, 4}, end[] = {'P', 'K', 5, 6}; /* end: without files */
+    return first->size >= sizeof local_file && !begins_header(first) &&
+           (memcmp(first->bytes, local_file, sizeof local_file) == 0 || memcmp(first->bytes, end, sizeof end) == 0);
 }
 
 /* A pickle begins with opcode PROTO and the protocol's version. */

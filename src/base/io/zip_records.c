@@ -98,7 +98,7 @@ att_status att_zip_records_read(archive *a)
     *zip = (att_zip){.context = a->file->context, .path = a->file->path, .reader = a->file->reader};
     ATT_TRY(att_zip_find_directory(zip));
     if (zip->entries == 0)
-        return att_zip_records_refuse(a, "an empty zip archive");
+        return att_zip_records_refuse(a, "a zip archive without files, as numpy.savez() writes one without arrays");
     if (zip->directory_bytes > MOST_DIRECTORY)
         return att_zip_records_refuse(a, "a zip archive whose directory has more than 67108864 bytes");
     ATT_TRY(att_zip_records_bytes(a, zip->directory, zip->directory_bytes, &a->directory_text));

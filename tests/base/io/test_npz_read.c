@@ -61,6 +61,15 @@ SCRATCH_TEST(a_number_is_a_tensor_without_dimensions)
     att_tensors_close(&file);
 }
 
+SCRATCH_TEST(archives_without_real_numbers_are_refused)
+{
+    write_array(self, "{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }\n", 2, 0);
+    refused(self, ATT_ERR_UNSUPPORTED,
+            "an archive of NumPy without arrays of real numbers; it has x.npy (complex numbers)");
+    write_zip(self, NULL, 0);
+    refused(self, ATT_ERR_FORMAT, "a zip archive without files, as numpy.savez() writes one without arrays");
+}
+
 SCRATCH_TEST(damaged_arrays_are_refused)
 {
     static const struct {
