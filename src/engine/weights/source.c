@@ -10,6 +10,11 @@ void att_weights_set_source(att_weights *weights, att_weights_make_fn make, void
     block->made = block->version;
 }
 
+bool att_weights_has_source(const att_weights *weights)
+{
+    return weights->own.make != NULL;
+}
+
 static bool can_be_made(const att_weights *weights, const att_block *block)
 {
     return weights->memory == &att_host_memory && !block->kept && block->make && block->made == block->version;

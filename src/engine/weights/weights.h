@@ -90,6 +90,8 @@ bool att_weights_in_slot(const att_weights *weights, int slot, int index);
  * by make(), until the values change. Whoever reads or changes values calls att_weights_complete() before, as
  * att_weights_get(), att_weights_set() and sessions do. It makes the values again, and then they stay. */
 void att_weights_set_source(att_weights *weights, att_weights_make_fn make, void *user);
+/* Whether there is a source: what loads the weights from now on does so again. */
+bool att_weights_has_source(const att_weights *weights);
 /* Nothing is given back from now on: the values will be trained. */
 void att_weights_keep(att_weights *weights);
 /* Errors: those of make(). */

@@ -7,6 +7,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/text.h"
+#include "engine/weights/weights.h"
 #include "networks/models/checkpoint.h"
 #include "networks/models/family.h"
 
@@ -19,6 +20,7 @@ typedef struct loading {
     const att_tensors *file;
     const char *prefix;
     bool without_head;              /* the head keeps its values: the file has another head or none */
+    bool again;                     /* the weights had these values before: notes are not repeated */
     bool without_added;             /* parameters of modules keep their values: the file has none */
     int64_t head_classes;           /* the file's number of classes if it differs; else 0 */
     att_option_values file_options; /* options in the file's metadata */
@@ -209,6 +211,8 @@ static void sum_colours(att_shape shape, const double *in, double *out)
 
 static void log_adapted(const loading *l, const char *name, const att_regrid *grid)
 {
+    if (l->again)
+        return;
     if (grid)
         att_log(l->context, ATT_LOG_INFO, "%s: resampled from %d x %d %s to %d x %d", name, grid->from[0],
                 grid->from[1], grid->way == ATT_REGRID_SHIFTS ? "shifts" : "patches", grid->to[0], grid->to[1]);
@@ -548,6 +552,7 @@ att_status att_model_load_prefixed(const att_model *model, const att_tensors *fi
 {
     ATT_TRY(check_arguments(model, file, weights));
     loading l = loading_of(model, file, prefix);
+    l.again = att_weights_has_source(weights);
     return load(&l, weights);
 }
 
