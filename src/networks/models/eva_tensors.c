@@ -156,7 +156,8 @@ static att_status check_pool(att_context *context, const att_option_sources *u)
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: its last norm is \"%s\", that of %s is \"%s\"; it may pool by the mean (global_pool \"avg\") "
-                    "or by the class token (global_pool \"token\"), which the tensors do not show; give global_pool",
+                    "or by the class token (global_pool \"token\"), which the tensors do not show; give global_pool "
+                    "(--global-pool)",
                     u->path, found ? "fc_norm" : "norm", u->name, expected ? "fc_norm" : "norm");
 }
 

@@ -367,9 +367,10 @@ static att_status mixer_check_undetermined(att_context *context, const att_tenso
     if (!dims || (!size && att_options_find(u->found, "img_size")))
         return ATT_OK;
     if (!size)
-        return att_fail(context, ATT_ERR_UNSUPPORTED,
-                        "%s: the %d patches of \"%s\" form no square grid; give the sides of the images (img_size H W)",
-                        u->path, (int)dims[1], name);
+        return att_fail(
+            context, ATT_ERR_UNSUPPORTED,
+            "%s: the %d patches of \"%s\" form no square grid; give the sides of the images (img_size H W, --img-size)",
+            u->path, (int)dims[1], name);
     const att_option_value *patch = att_options_find(u->given, "patch_size");
     if (!patch)
         patch = att_options_find(u->found, "patch_size");

@@ -111,6 +111,6 @@ att_status att_positions_check(att_context *context, const att_tensors *file, co
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: the %d positions of \"pos_embed\" form no square grid; give the sides of the images "
-                    "(img_size H W)",
+                    "(img_size H W, --img-size)",
                     u->path, (int)dims[1]);
 }

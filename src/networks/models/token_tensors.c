@@ -225,18 +225,18 @@ static bool has_tensor(const att_option_values *options, const char *key)
 att_status att_token_check_tokens(att_context *context, const att_option_sources *u)
 {
     static const struct {
-        const char *key, *tensor, *off;
-    } parts[] = {{"class_token", "cls_token", "false"},
-                 {"distilled", "dist_token", "false"},
-                 {"reg_tokens", "reg_token", "0"},
-                 {"pos_embed", "pos_embed", "none"}};
+        const char *key, *tensor, *off, *flag;
+    } parts[] = {{"class_token", "cls_token", "false", "--no-class-token"},
+                 {"distilled", "dist_token", "false", "--no-distilled"},
+                 {"reg_tokens", "reg_token", "0", "--reg-tokens 0"},
+                 {"pos_embed", "pos_embed", "none", "--pos-embed none"}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (has_tensor(u->own, parts[i].key) && !has_tensor(u->found, parts[i].key) &&
             !att_options_find(u->given, parts[i].key))
             return att_fail(context, ATT_ERR_MISMATCH,
                             "%s: there is no tensor \"%s\", which %s has; if the file's network was made without it, "
-                            "give %s %s",
-                            u->path, parts[i].tensor, u->name, parts[i].key, parts[i].off);
+                            "give %s %s (%s)",
+                            u->path, parts[i].tensor, u->name, parts[i].key, parts[i].off, parts[i].flag);
     return ATT_OK;
 }
 
@@ -256,7 +256,7 @@ att_status att_token_check_heads(att_context *context, const att_option_sources 
         return ATT_OK;
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: the tensors are %d wide, %s is %d wide; the tensors do not show the number of heads; "
-                    "give num_heads",
+                    "give num_heads (--num-heads N)",
                     u->path, width, u->name, own);
 }
 

@@ -115,6 +115,6 @@ att_status att_vit_check_grid(att_context *context, const att_tensors *file, con
         return att_positions_check(context, file, u);
     return att_fail(context, ATT_ERR_UNSUPPORTED,
                     "%s: the %lld relative positions are not those of a square grid of patches; give the sides of "
-                    "the images (img_size H W)",
+                    "the images (img_size H W, --img-size)",
                     u->path, (long long)shifts_of(file, u->found));
 }

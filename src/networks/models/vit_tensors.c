@@ -297,7 +297,7 @@ static att_status check_pool(att_context *context, const att_option_sources *u)
         context, ATT_ERR_UNSUPPORTED,
         "%s: the tensor \"fc_norm.weight\" is not one of %s; with it a network pools by the mean "
         "(global_pool \"avg\") or by the class token (global_pool \"token\"), which the tensors do not show; give "
-        "global_pool",
+        "global_pool (--global-pool)",
         u->path, u->name);
 }
 

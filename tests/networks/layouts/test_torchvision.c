@@ -62,7 +62,7 @@ SCRATCH_TEST(a_vit_opens_under_its_newer_and_older_names)
         att_option_values flags = att_options_none();
         att_identity identity;
         assert_fails(self->context, att_model_identify(self->context, file, NULL, NULL, NULL, &identity),
-                     ATT_ERR_UNSUPPORTED, "give num_heads");
+                     ATT_ERR_UNSUPPORTED, "give num_heads (--num-heads N)");
         att_options_set(&flags, "num_heads", 2);
         CHECK(self->context, att_model_identify(self->context, file, NULL, NULL, &flags, &identity));
         assert_true(att_options_number(&identity.options, "norm_eps", 0) == 1e-6);

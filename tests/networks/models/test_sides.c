@@ -126,7 +126,9 @@ PLACE_TEST(files_are_identified)
     write_model(p, "vit_tiny_patch16_224", &options, false);
     att_options_set(&flags, "num_heads", 2);
     assert_int_equal(identify(p, "vit_tiny_patch16_224", &flags, &found), ATT_ERR_UNSUPPORTED);
-    says(att_context_message(p->context), "the 41 positions of \"pos_embed\" form no square grid");
+    says(att_context_message(p->context),
+         "the 41 positions of \"pos_embed\" form no square grid; give the sides of the images (img_size H W, "
+         "--img-size)");
     write_beside(p, "config.json", "{\"architecture\": \"vit_tiny_patch16_224\", \"input_size\": [3, 32, 40]}");
     CHECK(p->context, identify(p, NULL, &flags, &found));
     has_sides(&found.options, "img_size", 32, 40);

@@ -107,6 +107,7 @@ PLACE_TEST(a_missing_token_is_refused)
                  "there is no tensor \"%s\", which %s has; if the file's network was made without it", files[i].tensor,
                  files[i].name);
         says(att_context_message(p->context), words);
+        says(att_context_message(p->context), " (--");
         att_option_copy(files[i].without[0].key, &options, &flags);
         CHECK(p->context, identify(p, files[i].name, &flags, &found));
     }
