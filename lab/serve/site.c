@@ -16,6 +16,7 @@
 #include "base/core/names.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "base/io/tensors.h"
 #include "lab/runs/records/folder.h"
 
 /* The most runs that a site lists. A folder with more is hardly a folder of runs. */
@@ -167,10 +168,27 @@ static entries *list_of(att_site *site, const char *path)
                                      : &site->folders;
 }
 
+/* realpath(), for "PATH#PART", too, which keeps its part. */
+static char *real_path(const char *path)
+{
+    const size_t length = att_tensors_path_length(path);
+    char file[ATT_RUN_PATH];
+    if (!path[length] || length >= sizeof file)
+        return realpath(path, NULL);
+    memcpy(file, path, length);
+    file[length] = '\0';
+    char *real = realpath(file, NULL);
+    char *whole = real != NULL ? malloc(strlen(real) + strlen(path + length) + 1) : NULL;
+    if (whole != NULL)
+        strcat(strcpy(whole, real), path + length);
+    free(real);
+    return whole;
+}
+
 /* Keeps the real path, so that a folder is listed once, and "." has a name. */
 static att_status add_path(att_site *site, const char *path, const char *network)
 {
-    char *real = realpath(path, NULL);
+    char *real = real_path(path);
     if (real == NULL && errno == ENOENT && ((network == NULL && strchr(path, '/') == NULL) || att_hub_is_name(path)))
         return add_name(site, path, network);
     if (real == NULL)

@@ -78,6 +78,11 @@ port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' <<<"$address") token=${address#*token=}
 ask '/api/model?model=dinov3' | grep -qF '"network":"vit_base_patch16_dinov3_qkvb"' || fail 'serve: no folder of transformers'
 ask '/api/graph?model=dinov3' | grep -qF 'blocks.1.attn' || fail 'serve: no graph of a folder of transformers'
 end INT
+start "vit_base_patch16_224=$here/../goldens/layouts/vit/model.safetensors#vit"
+port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' <<<"$address") token=${address#*token=}
+ask '/api/model?model=model.safetensors%23vit' | grep -qF '"network":"vit_base_patch16_224"' ||
+    fail "serve: no part of a file after the name of its network: $(cat err)"
+end INT
 start bad.safetensors runs
 grep -qxF "warning: $PWD/$why" err || fail "serve: a damaged checkpoint beside runs: $(cat err)"
 end INT
@@ -103,6 +108,10 @@ err_has 'resnet2=bad.safetensors: expected NETWORK=CHECKPOINT; '
 err_has 'there is no model "resnet2"'
 run 1 serve resnet20=absent/x.safetensors
 err_has 'absent/x.safetensors: there is no such file or folder'
+run 1 serve resnet20 absent.pth
+err_has 'absent.pth is neither a file nor a folder'
+run 1 serve "resnet20=absent.safetensors#student"
+err_has 'absent.safetensors#student: there is no such file or folder'
 run 2 serve resnet20=runs
 err_has 'resnet20=runs: expected a checkpoint after resnet20=, which is a network'\''s name; runs is a folder of runs'
 run 2 serve resnet20=bad.safetensors resnet32=bad.safetensors
