@@ -261,7 +261,7 @@ int cli_file_check(const char *flag, const char *path)
 {
     if (!path || access(path, R_OK) == 0)
         return CLI_OK;
-    return cli_failure("%s %s could not be opened: %s", flag, path, strerror(errno));
+    return cli_failure("%s%s%s could not be opened: %s", flag ? flag : "", flag ? " " : "", path, strerror(errno));
 }
 
 static bool is_regular_or_new(const char *path)

@@ -109,8 +109,8 @@ void cli_note(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
  * repeated. */
 void cli_warn(cli_app *cli, const char *format, ...) ATT_PRINTF(2, 3);
 
-/* Checks that a file can be read; the message names the flag, such as "--class-map". path: NULL if the flag is not
- * given. Returns CLI_OK or an exit code. */
+/* Checks that a file can be read; the message names the flag, such as "--class-map"; NULL: the path is an operand.
+ * path: NULL if the flag is not given. Returns CLI_OK or an exit code. */
 int cli_file_check(const char *flag, const char *path);
 /* Writes the text to the file that the user named ("-": stdout). A regular file is replaced atomically; after a failure
  * it is unchanged. Pipes, devices and targets of symbolic links are written directly, like "> FILE" in a shell. Returns

@@ -191,6 +191,7 @@ static int validate(job *j)
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
 {
     settings *s = user;
+    const char *flag = s->on.data.checkpoint ? "--checkpoint" : NULL;
     int used, code = cli_evaluation_operands("validate", &s->on.data, operands, count, &used);
     if (code != CLI_OK)
         return code;
@@ -205,7 +206,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
     if (code == CLI_OK)
-        code = cli_checkpoint_check("--checkpoint", s->on.data.checkpoint);
+        code = cli_checkpoint_check(flag, s->on.data.checkpoint);
     if (code == CLI_OK)
         code = cli_evaluation_load(cli, &s->on, &j.loaded);
     if (code == CLI_OK)

@@ -194,6 +194,8 @@ err_is <<<'attscope: link.safetensors is a symbolic link to a file that does not
 # Messages about files name the flag that gave the file.
 run 1 validate data --checkpoint missing.safetensors
 err_is <<<'attscope: --checkpoint missing.safetensors could not be opened: No such file or directory'
+run 1 validate missing.safetensors folder
+err_is <<<'attscope: missing.safetensors could not be opened: No such file or directory'
 run 1 train data --model resnet20 --initial-checkpoint missing.safetensors
 err_is <<<'attscope: --initial-checkpoint: there is no file or folder "missing.safetensors"'
 run 1 train data --model resnet20 --class-map missing.txt
