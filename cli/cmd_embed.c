@@ -88,7 +88,8 @@ static void write_result(att_json_writer *writer, const void *from)
         att_json_begin_object(writer);
         att_json_put_integer(writer, "k", s->ks[k]);
         att_json_put_number(writer, "accuracy", j->neighbours[k].top1);
-        att_json_put_number(writer, "accuracy_first5", j->neighbours[k].top5);
+        if (cli_features_first5(att_dataset_class_count(j->train_dataset)))
+            att_json_put_number(writer, "accuracy_first5", j->neighbours[k].top5);
         att_json_end_object(writer);
     }
     att_json_end_array(writer);
@@ -96,6 +97,7 @@ static void write_result(att_json_writer *writer, const void *from)
 
 static void print_result(const job *j)
 {
+    char text[CLI_FEATURES_TEXT];
     const settings *s = j->settings;
     cli_print("%s", s->of);
     for (int i = 0; i < j->found.shape.rank; i++)
@@ -106,7 +108,8 @@ static void print_result(const job *j)
         cli_print("]   %lld text%s", (long long)j->found.count, cli_plural(j->found.count));
     cli_print("%s%s\n", s->file ? "   " : "", s->file ? s->file : "");
     for (int k = 0; k < s->k_count; k++)
-        cli_print("k = %-4d top-1 %6.2f %%   top-5 %6.2f %%\n", s->ks[k], j->neighbours[k].top1, j->neighbours[k].top5);
+        cli_print("k = %-4d %s\n", s->ks[k],
+                  cli_features_text(&j->neighbours[k], att_dataset_class_count(j->train_dataset), text));
 }
 
 /* --- command ------------------------------------------------------------------------------------------------------ */
@@ -165,6 +168,20 @@ static int check(const settings *s, char path[CLI_PATH])
     return cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
 }
 
+/* Leaves out numbers of neighbours that were given before. */
+static void drop_repeated(settings *s)
+{
+    int kept = 0;
+    for (int i = 0; i < s->k_count; i++) {
+        int before = 0;
+        while (before < kept && s->ks[before] != s->ks[i])
+            before++;
+        if (before == kept)
+            s->ks[kept++] = s->ks[i];
+    }
+    s->k_count = kept;
+}
+
 /* Classifies the images by nearest neighbours. */
 static int classify(job *j)
 {
@@ -204,6 +221,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     s->on.data.checkpoint = operands[0];
     s->on.data.data_dir = operands[1];
     s->on.unlabelled = s->k_count == 0;
+    drop_repeated(s);
     if (code == CLI_OK)
         code = cli_engine_open(cli, &s->on.engine);
     if (code == CLI_OK)

@@ -84,7 +84,8 @@ static void write_result(att_json_writer *writer, const void *from)
     att_json_put_integer(writer, "iterations", j->probe.iterations);
     att_json_put_bool(writer, "converged", j->probe.converged);
     att_json_put_number(writer, "accuracy", j->result.top1);
-    att_json_put_number(writer, "accuracy_first5", j->result.top5);
+    if (cli_features_first5(j->probe.classes))
+        att_json_put_number(writer, "accuracy_first5", j->result.top5);
     if (j->probe.fit_count > 0)
         write_fits(writer, &j->probe);
 }
@@ -92,14 +93,36 @@ static void write_result(att_json_writer *writer, const void *from)
 static void print_result(const job *j)
 {
     const att_probe *p = &j->probe;
+    char text[CLI_FEATURES_TEXT];
     for (int i = 0; i < p->fit_count; i++)
         cli_print("C = %-11.4g held-out top-1 %6.2f %%%s\n", p->fits[i].c, p->fits[i].top1,
                   p->fits[i].converged ? "" : "   not converged");
-    cli_print("C = %-11.4g top-1 %6.2f %%   top-5 %6.2f %%   %lld image%s, %lld to train\n", p->c, j->result.top1,
-              j->result.top5, (long long)j->result.count, cli_plural(j->result.count), (long long)j->train.count);
+    cli_print("C = %-11.4g %s   %lld image%s, %lld to train\n", p->c, cli_features_text(&j->result, p->classes, text),
+              (long long)j->result.count, cli_plural(j->result.count), (long long)j->train.count);
 }
 
 /* --- command ------------------------------------------------------------------------------------------------------ */
+
+/* Says why the choice of C is not to be relied on. */
+static void note_choice(const job *j)
+{
+    enum { FEW = 100 }; /* held-out images, of which one is a percentage point */
+    const att_probe *p = &j->probe;
+    double least = p->c, most = p->c;
+    for (int i = 0; i < p->fit_count; i++) {
+        least = p->fits[i].c < least ? p->fits[i].c : least;
+        most = p->fits[i].c > most ? p->fits[i].c : most;
+    }
+    if (p->fit_count > 0 && (p->c == least || p->c == most))
+        cli_note(j->cli, "the chosen C = %g is the %s value that is tried; --c X fits with another one", p->c,
+                 p->c == least ? "least" : "largest");
+    if (p->fit_count > 0 && p->held_out_count < FEW)
+        cli_note(
+            j->cli,
+            "C was chosen by %lld held-out image%s, of which one is %.2g percentage points; --held-out SHARE holds "
+            "out more, --c X sets C",
+            (long long)p->held_out_count, cli_plural(p->held_out_count), 100 / (double)p->held_out_count);
+}
 
 static int fit(job *j)
 {
@@ -113,6 +136,8 @@ static int fit(job *j)
         cli_note(j->cli,
                  "the classifier has not converged after %d iterations at C = %g; --max-iter N allows more of them",
                  j->probe.iterations, j->probe.c);
+    if (code == CLI_OK)
+        note_choice(j);
     return code;
 }
 

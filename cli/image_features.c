@@ -12,6 +12,19 @@ static const att_flag rows[] = {
 };
 const att_flag_group cli_group_features = {"Features", .rows = rows, .row_count = sizeof rows / sizeof *rows};
 
+bool cli_features_first5(int classes)
+{
+    return classes > 5;
+}
+
+char *cli_features_text(const att_embedding_result *result, int classes, char text[CLI_FEATURES_TEXT])
+{
+    const int length = snprintf(text, CLI_FEATURES_TEXT, "top-1 %6.2f %%", result->top1);
+    if (cli_features_first5(classes))
+        snprintf(text + length, CLI_FEATURES_TEXT - (size_t)length, "   top-5 %6.2f %%", result->top5);
+    return text;
+}
+
 int cli_features_open_train(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const char *path,
                             const att_dataset *tested, att_dataset **train)
 {

@@ -19,4 +19,10 @@ int cli_features_open_train(cli_app *cli, const cli_evaluation *options, const c
 int cli_features_find(cli_app *cli, const cli_evaluation *options, const cli_loaded *loaded, const char *of,
                       const att_dataset *dataset, att_embedding *found);
 
+/* Whether the first five classes say something: there are more than five. */
+bool cli_features_first5(int classes);
+/* "top-1  87.15 %   top-5  99.45 %"; of five classes or fewer, top-1 alone. */
+enum { CLI_FEATURES_TEXT = 64 };
+char *cli_features_text(const att_embedding_result *result, int classes, char text[CLI_FEATURES_TEXT]);
+
 #endif

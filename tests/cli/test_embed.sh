@@ -91,6 +91,16 @@ with zipfile.ZipFile("features.npz") as archive:
     assert archive.read("labels.npy").endswith(struct.pack(f"<{len(labels)}q", *labels))
 END
 
+# Notes of what was done to the weights are printed once, and equal numbers of neighbours are one.
+run 0 embed "$net" data --knn 3,3,10,3 --img-size 12
+out_is <<END
+$(head -n 1 stdout)
+$(grep -m 1 '^k = 3 ' stdout)
+$(grep -m 1 '^k = 10 ' stdout)
+END
+[ "$(grep -c 'pos_embed: resampled' stderr)" = 1 ] || fail "$command_line: $(grep -c resampled stderr) notes of resampling"
+! grep -q 'top-5' stdout || fail "$command_line: top-5 of four classes"
+
 # Refusals come before the work and leave no file.
 usage 'embed needs --output FILE, --knn K or both; see attscope embed --help' embed "$net" data
 usage '--output x.csv: expected a name that ends in .npz, .npy or .safetensors' embed "$net" data -o x.csv
@@ -114,6 +124,9 @@ err_has '--knn: "x" is one too many or out of range'
 run 0 probe "$net" data data --json probe.json
 out_has 'held-out top-1'
 err_has 'images/s'
+err_has 'C was chosen by '
+err_has ' percentage points; --held-out SHARE holds out more, --c X sets C'
+! grep -q 'top-5' stdout || fail "$command_line: top-5 of four classes"
 run 2 probe "$net" data ./data --split train --c 0.5
 err_has 'are the same images of'
 python3 - <<'END' || fail 'the result of probe is not what it says'
@@ -122,7 +135,7 @@ found = json.load(open("probe.json"))
 best = max(found["fits"], key=lambda fit: (fit["held_out_accuracy"], -fit["c"]))
 assert found["c"] == best["c"] and len(found["fits"]) <= 15 and found["held_out_count"] > 0
 assert found["channels"] == 16 and found["classes"] == 4 and found["count"] == 32
-assert 0 <= found["accuracy"] <= found["accuracy_first5"] <= 100
+assert 0 <= found["accuracy"] <= 100 and "accuracy_first5" not in found # of four classes
 END
 run 0 probe "$net" data data --c 0.5 --of both
 ! grep -q 'held-out' stdout || fail "$command_line: held-out images, although C is given"
