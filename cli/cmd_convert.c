@@ -466,7 +466,7 @@ static int convert(job *j)
     if (code == CLI_OK)
         code = check_input(j);
     if (code == CLI_OK)
-        code = cli_tensors_open(j->cli, j->path, &j->file);
+        code = cli_tensors_open(j->cli, j->path, j->settings->network.model, &j->file);
     if (code == CLI_OK)
         code = choose_tensors(j);
     if (code == CLI_OK)

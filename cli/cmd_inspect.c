@@ -275,7 +275,7 @@ static int inspect_checkpoint(cli_app *cli, const settings *s, const char *opera
     att_tensors *file = NULL;
     int code = cli_checkpoint_locate(cli, operand, path);
     if (code == CLI_OK)
-        code = cli_tensors_open(cli, path, &file);
+        code = cli_tensors_open(cli, path, s->network.model, &file);
     facts f = {.file = file};
     if (code == CLI_OK)
         code = collect(cli, s, path, &f);

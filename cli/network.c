@@ -32,9 +32,9 @@ static void note_skipped(cli_app *cli, const att_tensors *file)
                  att_tensors_skipped(file));
 }
 
-int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file)
+int cli_tensors_open(cli_app *cli, const char *path, const char *network, att_tensors **file)
 {
-    int code = cli_check(cli, att_model_open_file(cli->context, path, file));
+    int code = cli_check(cli, att_model_open_file_as(cli->context, path, network, file));
     if (code == CLI_OK)
         note_skipped(cli, *file);
     return code;

@@ -28,8 +28,9 @@ void cli_json_option(att_json_writer *writer, const att_option *option, const at
 /* Description of the network's family. */
 att_family_info cli_family_of(const att_identity *identity);
 
-/* Opens a checkpoint and notes which of its tensors are skipped. Returns CLI_OK or an exit code. */
-int cli_tensors_open(cli_app *cli, const char *path, att_tensors **file);
+/* Opens a checkpoint and notes which of its tensors are skipped. network: as att_model_open_file_as(). Returns CLI_OK
+ * or an exit code. */
+int cli_tensors_open(cli_app *cli, const char *path, const char *network, att_tensors **file);
 
 /* Checks that --model names a network. If the name is deprecated, notes the current name. Returns CLI_OK or an exit
  * code. */

@@ -158,6 +158,11 @@ ATT_API char *att_identity_describe(const att_context *context, const att_identi
  * ERR_UNSUPPORTED for a model type or setting that attscope lacks, and for tensors that the described network does not
  * have; ERR_FORMAT for side files that cannot be parsed. */
 ATT_API ATT_MUST_CHECK att_status att_model_open_file(att_context *context, const char *path, att_tensors **file);
+/* The same for a caller who knows the network's name, which att_model_identify() is then given, too: tensors that this
+ * network has under their own names keep them, although they look like those of another program's network, of another
+ * family. network: NULL: unknown. */
+ATT_API ATT_MUST_CHECK att_status att_model_open_file_as(att_context *context, const char *path, const char *network,
+                                                         att_tensors **file);
 
 /* Identifies the network of a file. Each fact comes from the first of these sources that has it:
  *

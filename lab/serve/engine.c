@@ -225,7 +225,7 @@ static att_status identify(const att_engine *engine, const char *path, att_label
         snprintf(label->network, sizeof label->network, "%s", path);
         return ATT_OK;
     }
-    ATT_TRY(att_model_open_file(engine->context, file, &tensors));
+    ATT_TRY(att_model_open_file_as(engine->context, file, label->given, &tensors));
     att_status status = att_model_identify(engine->context, tensors, NULL, label->given, NULL, &identity);
     if (status != ATT_OK && !label->given && engine->network)
         status = att_model_identify(engine->context, tensors, NULL, engine->network, NULL, &identity);

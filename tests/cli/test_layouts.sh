@@ -34,6 +34,18 @@ cp -r "$layouts/vit" other
 sed -i 's/"num_hidden_layers": [0-9]*/"num_hidden_layers": 9/' other/config.json
 run 1 predict other "$here/../goldens/images/420.jpg"
 err_has 'num_hidden_layers is not that of the network whose tensors other/model.safetensors has'
+# A projection has no classes.
+for network in clip_projection clip; do
+    run 1 predict "$layouts/$network" "$here/../goldens/images/420.jpg"
+    err_has 'its outputs are features of a projection, not scores of classes'
+    err_has 'values are features, not scores of classes: it predicts nothing (attscope embed writes features'
+done
+run 1 validate "$layouts/clip_projection" data
+err_has 'are features, not scores of classes: it cannot be evaluated'
+# A part of a file beside the config.json of the whole.
+run 1 inspect "$layouts/vit/model.safetensors#classifier"
+err_has 'config.json: describes transformers'\'' ViT, but the part "classifier" of '
+err_has '; name the file without #classifier, or with the part that holds that network'
 cp -r "$layouts/vit" grey
 tr -d '\n' <grey/preprocessor_config.json | sed -E 's/"image_mean": \[[^]]*\]/"image_mean": [0.25]/' >p && mv p grey/preprocessor_config.json
 run 0 inspect grey/

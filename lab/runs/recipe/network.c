@@ -120,7 +120,7 @@ static att_status read_checkpoint(att_recipe *recipe, att_trained_network *n)
     char text[ATT_IDENTITY_DESCRIPTION];
     if (!n->resumes)
         ATT_TRY(find_initial(n));
-    ATT_TRY(att_model_open_file(n->context, n->checkpoint, &file));
+    ATT_TRY(att_model_open_file_as(n->context, n->checkpoint, recipe->network.model, &file));
     att_status status = identify(file, &recipe->network, n);
     att_tensors_close(&file);
     ATT_TRY(status);
@@ -407,7 +407,7 @@ static att_status load(const att_dataset *data, att_trained_network *n)
 {
     att_tensors *file;
     att_new_head head;
-    ATT_TRY(att_model_open_file(n->context, n->checkpoint, &file));
+    ATT_TRY(att_model_open_file_as(n->context, n->checkpoint, n->name, &file));
     att_status status = att_model_load_pretrained(n->model, file, n->weights, &head);
     if (status == ATT_OK && !*head.names && att_model_classes(n->model) == att_dataset_class_count(data))
         status = att_network_note_kept_classes(n->model, n->checkpoint, file, data);

@@ -39,6 +39,7 @@ struct att_tensors {
     const char *encoder; /* of a file with two encoders, the prefix of the one that is read: "base_encoder."; NULL:
                             other files */
     bool has_average;
+    bool projects; /* its head projects features into a space that images and texts share: it has no classes */
     struct att_tensors **shards; /* [shard_count], the files that an index names; their items are in `items`, too */
     int shard_count;
     uint64_t whole; /* bytes of the file if only its beginning is there; 0: all of it is */

@@ -291,7 +291,7 @@ static att_status check_header(void *user, const char *part)
     att_tensors *file;
     ATT_TRY(att_hub_cache_path(&c->search->cache, c->search->commit, c->name, path, sizeof path));
     ATT_TRY(att_tensors_open_part(context, part, path, c->size, &file));
-    att_status status = att_layout_take(file);
+    att_status status = att_layout_take(file, NULL);
     if (status == ATT_OK)
         status = att_family_check_tensors(context, file);
     att_tensors_close(&file);

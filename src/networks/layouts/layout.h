@@ -105,9 +105,9 @@ typedef struct att_layout_form {
 typedef struct att_layout_source {
     att_context *context;
     const att_tensors *file; /* with the file's names in prepare(), with timm's in complete() */
-    const char *path;        /* of config.json, for messages */
-    const json_t *config;    /* that describes the network: config.json or its member "vision_config" */
-    const json_t *root;      /* config.json */
+    const char *path;        /* of config.json or layout.side_file, for messages */
+    const json_t *config;    /* that describes the network: the side file or its member "vision_config" */
+    const json_t *root;      /* the side file */
 } att_layout_source;
 
 typedef struct att_layout {
@@ -128,6 +128,9 @@ typedef struct att_layout {
     /* A file in JSON, whose settings prepare() and complete() read if it lies in the folder of the tensors; only of
      * layouts without `types`. NULL: there is none. */
     const char *side_file;
+    /* A tensor that projects features into a space that images and texts share: a network with it has no classes. NULL:
+     * no such network has one. */
+    const char *projection;
     const att_layout_row *rows; /* [row_count] */
     int row_count;
     const att_layout_setting *settings; /* the last has a NULL key; NULL: none */
@@ -147,8 +150,8 @@ typedef struct att_layout {
 } att_layout;
 
 /* Gives an open file timm's names and attscope's metadata if its side files describe another program's network, as
- * att_model_open_file() does. */
-att_status att_layout_take(att_tensors *file);
+ * att_model_open_file() does. network: its name, from the caller; NULL: not given. */
+att_status att_layout_take(att_tensors *file, const char *network);
 /* Refuses a config.json that describes a network which attscope lacks (ERR_UNSUPPORTED), before there are weights.
  * *transformers: whether it is one of the transformers library. Errors: also ERR_FORMAT, ERR_IO, ERR_MEMORY. */
 att_status att_layout_check_config(att_context *context, const char *path, bool *transformers);

@@ -1,4 +1,5 @@
 /* Opens files of weights in the layouts of other programs. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"
@@ -60,6 +61,12 @@ static att_status refuse_type(att_context *context, const char *path, const char
 
 static att_status refuse_tensors(const att_tensors *file, const att_layout *layout, const char *path)
 {
+    if (file->part)
+        return att_fail(
+            file->context, ATT_ERR_UNSUPPORTED,
+            "%s: describes %s, but the part \"%s\" of %s has no tensor \"%s\"; name the file without #%s, or "
+            "with the part that holds that network",
+            path, layout->name, file->part, file->path, layout->signature, file->part);
     return att_fail(file->context, ATT_ERR_UNSUPPORTED,
                     "%s: describes %s, but %s has no tensor \"%s\"; if it belongs to another file, move that file to a "
                     "folder of its own",
@@ -67,10 +74,13 @@ static att_status refuse_tensors(const att_tensors *file, const att_layout *layo
 }
 
 /* Returns the object that describes the network of images, or the backbone of a segmenter. Older files of CLIP have a
- * "vision_config_dict", which replaces all of "vision_config". */
+ * "vision_config_dict", which replaces all of "vision_config"; open_clip has "vision_cfg" in "model_cfg". */
 static const json_t *described(const json_t *root)
 {
-    static const char *const keys[] = {"vision_config_dict", "vision_config", "backbone_config"};
+    static const char *const keys[] = {"vision_config_dict", "vision_config", "backbone_config", "vision_cfg"};
+    const json_t *network = json_object_get(root, "model_cfg");
+    if (network)
+        return described(network);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (json_is_object(json_object_get(root, keys[i])))
             return json_object_get(root, keys[i]);
@@ -109,6 +119,8 @@ static att_status note_origin(att_tensors *file, const char *what, const att_lay
     att_text text = {.context = file->context};
     att_text_append(&text, "%s%s%s of %s, changed to %s", file->origin, *file->origin ? "; " : "", what, layout->name,
                     is_of_timm(file, network) ? "timm's" : "attscope's");
+    if (file->projects)
+        att_text_append(&text, "; its outputs are features of a projection, not scores of classes");
     const char *origin = text.failed ? NULL : att_arena_string(&file->arena, text.data);
     att_text_free(&text);
     if (!origin)
@@ -142,6 +154,7 @@ static att_status take_layout(att_tensors *file, const att_layout *layout, const
     if (layout->prepare)
         ATT_TRY(layout->prepare(source, config));
     ATT_TRY(note_assumed(file, layout, &config->options));
+    file->projects = layout->projection && att_layout_find(layout, file, layout->projection) >= 0;
     ATT_TRY(att_layout_apply(layout, file));
     ATT_TRY(att_layout_configure(layout, source, config));
     ATT_TRY(describe(file, config));
@@ -190,7 +203,7 @@ static att_status take_transformers(att_tensors *file, const att_layout *layout,
 static att_status take_shown(att_tensors *file, const att_layout *layout, const char *path, const json_t *settings)
 {
     const att_torchvision *known = att_torchvision_of_file(file->path);
-    const att_layout_source source = {file->context, file, path, settings, settings};
+    const att_layout_source source = {file->context, file, path, described(settings), settings};
     att_config config = att_config_none();
     if (known) {
         config.crop_pct = known->crop_pct;
@@ -201,14 +214,27 @@ static att_status take_shown(att_tensors *file, const att_layout *layout, const 
     return take_layout(file, layout, &source, &config);
 }
 
+/* Whether the caller names a network of another family than the layout's, and that family has the tensors under the
+ * names that they have. */
+static bool is_named_otherwise(const att_tensors *file, const att_layout *layout, const char *network)
+{
+    char first[64];
+    att_variant named, own;
+    att_option_values found = att_options_none();
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(layout->variants, " "), layout->variants);
+    return network && att_variant_find(file->context, network, &named) == ATT_OK &&
+           att_variant_find(file->context, first, &own) == ATT_OK && named.family != own.family &&
+           named.family->recognise(file->context, file, &found) == ATT_OK;
+}
+
 /* The same for a network of torchvision, mmsegmentation or its authors, whose files hardly have settings. Other
  * networks keep their names. */
-static att_status take_named(att_tensors *file)
+static att_status take_named(att_tensors *file, const char *network)
 {
     const att_layout *layout = att_layout_of_tensors(file);
     json_t *settings = NULL;
     att_text path = {.context = file->context};
-    if (!layout)
+    if (!layout || is_named_otherwise(file, layout, network))
         return ATT_OK;
     att_status status = layout->side_file ? read_side_file(file, layout->side_file, &path, &settings) : ATT_OK;
     if (status == ATT_OK)
@@ -245,7 +271,7 @@ static att_status find_layout(att_context *context, const char *path, const char
 }
 
 /* Applies the layout that config.json names. */
-static att_status take_described(att_tensors *file, const char *path, const json_t *root)
+static att_status take_described(att_tensors *file, const char *path, const json_t *root, const char *network)
 {
     const char *type = type_of(root);
     const att_layout *layout;
@@ -254,14 +280,14 @@ static att_status take_described(att_tensors *file, const char *path, const json
     ATT_TRY(find_layout(file->context, path, type, &layout));
     const att_layout *own = att_layout_fits(layout, file) ? layout : att_layout_of_tensors(file);
     if (own && own->side_file) /* a folder of the hub may have files for several programs */
-        return take_named(file);
+        return take_named(file, network);
     if (own != layout)
         return refuse_tensors(file, layout, path);
     const att_layout_source source = {file->context, file, path, described(root), root};
     return take_transformers(file, layout, &source);
 }
 
-att_status att_layout_take(att_tensors *file)
+att_status att_layout_take(att_tensors *file, const char *network)
 {
     json_t *root = NULL;
     att_text path;
@@ -269,22 +295,27 @@ att_status att_layout_take(att_tensors *file)
         return take_names(file);
     att_status status = read_side_file(file, "config.json", &path, &root);
     if (status == ATT_OK)
-        status = root ? take_described(file, path.data, root) : take_named(file);
+        status = root ? take_described(file, path.data, root, network) : take_named(file, network);
     json_decref(root);
     att_text_free(&path);
     return status;
 }
 
-att_status att_model_open_file(att_context *context, const char *path, att_tensors **file)
+att_status att_model_open_file_as(att_context *context, const char *path, const char *network, att_tensors **file)
 {
     att_tensors *opened;
     ATT_TRY(att_tensors_open(context, path, &opened));
-    att_status status = att_layout_take(opened);
+    att_status status = att_layout_take(opened, network);
     if (status == ATT_OK)
         *file = opened;
     else
         att_tensors_close(&opened);
     return status;
+}
+
+att_status att_model_open_file(att_context *context, const char *path, att_tensors **file)
+{
+    return att_model_open_file_as(context, path, NULL, file);
 }
 
 /* --- before there are weights ------------------------------------------------------------------------------------- */

@@ -38,6 +38,14 @@ static const att_layout_row rows[] = {
     {"vocab_size", .to = NULL, .computed = true},
 };
 
+static const att_layout_setting settings[] = {
+    {"image_size", .option = "img_size"},
+    {"width", .option = "embed_dim", .shown = true},
+    {"layers", .option = "depth", .shown = true},
+    {"patch_size", .option = "patch_size", .shown = true},
+    {.key = NULL},
+};
+
 /* Reads the settings of images. open_clip's resize_mode "shortest" is the default here. */
 static att_status read_images(const att_layout_source *source, const json_t *images, att_config *config)
 {
@@ -100,7 +108,9 @@ const att_layout att_layout_openai_clip = {
         "vit_huge_patch14_clip_quickgelu_224 vit_gigantic_patch14_clip_quickgelu_224",
     .assumed = "act_layer",
     .side_file = "open_clip_config.json",
+    .projection = "visual.proj",
     ATT_LAYOUT_ROWS(rows),
+    .settings = settings,
     .defaults =
         "norm_eps=1e-5 act_layer=gelu pos_embed_resize=bicubic crop_pct=1 crop_mode=center interpolation=bicubic "
         "mean=0.48145466,0.4578275,0.40821073 std=0.26862954,0.26130258,0.27577711 ",

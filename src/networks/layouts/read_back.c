@@ -158,7 +158,7 @@ static att_status open_weights(att_context *context, const char *path, att_tenso
     att_tensors *opened;
     ATT_TRY(att_tensors_open(context, path, &opened));
     att_tensors_clear_metadata(opened);
-    att_status status = att_layout_take(opened);
+    att_status status = att_layout_take(opened, NULL);
     if (status == ATT_OK)
         *file = opened;
     else

@@ -144,10 +144,9 @@ static int likeness(const att_variant *variant, const att_option_values *found)
 
 static att_status refuse_shown(const att_layout_source *source, const char *key)
 {
-    return att_fail(
-        source->context, ATT_ERR_UNSUPPORTED,
-        "%s: %s is not that of the network whose tensors %s has; is this the config.json of another network?",
-        source->path, key, att_tensors_path(source->file));
+    return att_fail(source->context, ATT_ERR_UNSUPPORTED,
+                    "%s: %s is not that of the network whose tensors %s has; is this the file of another network?",
+                    source->path, key, att_tensors_path(source->file));
 }
 
 /* Refuses a setting that the tensors show otherwise. found: what they show. */

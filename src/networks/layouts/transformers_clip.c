@@ -133,6 +133,7 @@ const att_layout att_layout_transformers_clip = {
         "vit_gigantic_patch14_clip_quickgelu_224 vit_base_patch32_clip_224 vit_base_patch16_clip_224 "
         "vit_large_patch14_clip_224 vit_huge_patch14_clip_224 vit_giant_patch14_clip_224 "
         "vit_gigantic_patch14_clip_224",
+    .projection = "visual_projection.weight",
     ATT_LAYOUT_ROWS(rows),
     .settings = att_layout_vit_settings,
     .defaults =

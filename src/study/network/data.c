@@ -146,6 +146,13 @@ att_status att_network_open_dataset(att_network *network, const char *const *pat
 
 att_status att_network_need_head(const att_network *network, const char *consequence)
 {
+    if (network->file && network->file->projects)
+        return att_fail(network->context, ATT_ERR_UNSUPPORTED,
+                        "%s: its last layer projects features into a space that images and texts share: its %d values "
+                        "are features, not scores of classes%s%s (attscope embed writes features, attscope probe fits "
+                        "a classifier to them)",
+                        network->path, att_model_classes(network->model), consequence ? ": " : "",
+                        consequence ? consequence : "");
     if (att_model_classes(network->model) > 0)
         return ATT_OK;
     return att_fail(network->context, ATT_ERR_UNSUPPORTED,

@@ -116,7 +116,7 @@ static att_status load(att_network *network, const att_network_options *options)
 
 static att_status open_file(att_network *network, const att_network_options *options)
 {
-    ATT_TRY(att_model_open_file(network->context, network->path, &network->file));
+    ATT_TRY(att_model_open_file_as(network->context, network->path, options->model, &network->file));
     return load(network, options);
 }
 

@@ -229,6 +229,26 @@ PLACE_TEST(deit3_opens)
     opens_tokens(p, &deit3);
 }
 
+/* An EVA of timm's without frequencies has DeiT III's tensors: the name that the caller gives decides. */
+PLACE_TEST(a_given_name_of_another_family_keeps_the_tensors_names)
+{
+    static const authors timm = {.network = "vit_small_patch16_rope_ape_224"};
+    static const char *const names[] = {"vit_small_patch16_rope_ape_224", "deit3_base_patch16_224", "resnet50", NULL};
+    static renamed r;
+    att_option_values options = small();
+    att_options_set(&options, "num_classes", 0);
+    att_model *model = make(p, timm.network, &options);
+    write_authors(p, &timm, model, &r);
+    for (int i = 0; i < 4; i++) {
+        att_tensors *file;
+        CHECK(p->context, att_model_open_file_as(p->context, p->weights, names[i], &file));
+        assert_int_equal(att_tensors_find(file, "blocks.0.gamma_1") >= 0, i == 0);
+        assert_int_equal(att_tensors_find(file, "blocks.0.ls1.gamma") >= 0, i > 0);
+        att_tensors_close(&file);
+    }
+    att_model_destroy(&model);
+}
+
 /* Writes the header of a file with the network's tensors under other names, and opens it. */
 static att_tensors *open_header(const place *p, const authors *a)
 {
@@ -272,7 +292,7 @@ PLACE_TEST(the_images_choose_the_network)
         const authors deit3 = {.network = networks[i], .pairs = {{"ls1.gamma", "gamma_1"}, {"ls2.gamma", "gamma_2"}}};
         att_tensors *file = open_header(p, &deit3);
         att_identity identity;
-        CHECK(p->context, att_layout_take(file));
+        CHECK(p->context, att_layout_take(file, NULL));
         CHECK(p->context, att_model_identify(p->context, file, NULL, NULL, NULL, &identity));
         assert_string_equal(identity.name, networks[i]);
         assert_true(identity.preprocess.crop_pct == (i == 0 ? 0.9 : 1));

@@ -230,6 +230,18 @@ SCRATCH_TEST(settings_of_open_clip_are_read)
     write_beside(self, "open_clip_config.json",
                  "{\"model_cfg\": {\"vision_cfg\": {}}, \"preprocess_cfg\": {\"resize_mode\": \"longest\"}}");
     assert_fails(context, att_model_open_file(context, path, &file), ATT_ERR_UNSUPPORTED, "resize_mode is \"longest\"");
+    static const struct {
+        const char *setting, *part;
+    } others[] = {{"\"width\": 768", "width is not that of the network"},
+                  {"\"layers\": 12", "layers is not that of the network"},
+                  {"\"patch_size\": 32", "patch_size is not that of the network"},
+                  {"\"image_size\": 224", "image_size is not that of the network"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "{\"model_cfg\": {\"vision_cfg\": {%s}}}", others[i].setting);
+        write_beside(self, "open_clip_config.json", text);
+        assert_fails(context, att_model_open_file(context, path, &file), ATT_ERR_UNSUPPORTED, others[i].part);
+    }
     golden_tensors_free(&g->tensors);
     free(g);
     const char *const names[] = {"config.json", "open_clip_config.json"};
