@@ -112,10 +112,10 @@ typedef struct att_text_file {
     char *bytes;            /* that all texts point into */
 } att_text_file;
 
-/* Reads a file of texts, one a line. Empty lines are empty texts, except at the end of the file, where they are left
- * out. Line ends are "\n" or "\r\n". On success the caller frees *file with att_text_file_free(); on failure it is
- * unchanged. Errors: ERR_FORMAT (a line that is not UTF-8 or has a zero byte; the message has the line and the byte),
- * ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
+/* Reads a file of texts, one a line. Empty lines are empty texts, also at the end; a line end at the very end of the
+ * file begins no further line. Line ends are "\n" or "\r\n". On success the caller frees *file with
+ * att_text_file_free(); on failure it is unchanged. Errors: ERR_FORMAT (a line that is not UTF-8 or has a zero byte;
+ * the message has the line and the byte), ERR_ARGUMENT (an empty file), ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
 ATT_API ATT_MUST_CHECK att_status att_text_file_read(att_context *context, const char *path, att_text_file *file);
 /* Frees the arrays and sets *file to zero. */
 ATT_API void att_text_file_free(att_context *context, att_text_file *file);

@@ -83,8 +83,8 @@ size_t att_text_bom_size(const char *text)
     return strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
-att_status att_text_lines(att_arena *arena, const char *origin, char *text, size_t size, const char ***lines,
-                          int *count)
+att_status att_text_all_lines(att_arena *arena, const char *origin, char *text, size_t size, const char ***lines,
+                              int *count)
 {
     if (strlen(text) != size)
         return att_fail(arena->context, ATT_ERR_FORMAT,
@@ -99,8 +99,16 @@ att_status att_text_lines(att_arena *arena, const char *origin, char *text, size
         next = line[length] ? line + length + 1 : NULL;
         length -= length > 0 && line[length - 1] == '\r';
         line[length] = '\0';
-        (*lines)[(*count)++] = line;
+        if (next || length > 0)
+            (*lines)[(*count)++] = line;
     }
+    return ATT_OK;
+}
+
+att_status att_text_lines(att_arena *arena, const char *origin, char *text, size_t size, const char ***lines,
+                          int *count)
+{
+    ATT_TRY(att_text_all_lines(arena, origin, text, size, lines, count));
     while (*count > 0 && is_blank((*lines)[*count - 1]))
         --*count;
     return ATT_OK;

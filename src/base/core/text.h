@@ -35,9 +35,12 @@ bool att_utf8_valid(const char *text);
 bool att_code_is_printable(uint32_t code);
 /* Returns the length in bytes of the UTF-8 byte order mark at the beginning of the text: 3, or 0 if there is none. */
 size_t att_text_bom_size(const char *text);
-/* Splits a list that a user wrote into its lines, in place: without a byte order mark, the carriage returns of Windows'
- * line ends, and blank lines at the end. The arena holds the array *lines. origin: begins the message. Errors:
- * ERR_FORMAT (a zero byte within `size`), ERR_MEMORY. */
+/* Splits a text that a user wrote into its lines, in place: without a byte order mark and the carriage returns of
+ * Windows' line ends. A line end at the very end begins no further line. The arena holds the array *lines. origin:
+ * begins the message. Errors: ERR_FORMAT (a zero byte within `size`), ERR_MEMORY. */
+att_status att_text_all_lines(att_arena *arena, const char *origin, char *text, size_t size, const char ***lines,
+                              int *count);
+/* As att_text_all_lines(), without blank lines at the end, for lists. */
 att_status att_text_lines(att_arena *arena, const char *origin, char *text, size_t size, const char ***lines,
                           int *count);
 /* Returns the part of a path after its last slash. */

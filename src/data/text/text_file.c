@@ -27,7 +27,9 @@ static att_status take_lines(att_context *context, const char *path, size_t size
 {
     att_arena arena = {.context = context};
     const char **lines;
-    att_status status = att_text_lines(&arena, path, file->bytes, size, &lines, &file->count);
+    att_status status = att_text_all_lines(&arena, path, file->bytes, size, &lines, &file->count);
+    if (status == ATT_OK && file->count == 0)
+        status = att_fail(context, ATT_ERR_ARGUMENT, "%s: there are no texts", path);
     if (status == ATT_OK)
         status = att_new(context, &file->texts, (size_t)file->count + 1, path);
     for (int i = 0; i < file->count && status == ATT_OK; i++) {

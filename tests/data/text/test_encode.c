@@ -282,11 +282,11 @@ SCRATCH_TEST(every_allocation_may_fail)
 
 SCRATCH_TEST(a_file_has_a_text_in_each_line)
 {
-    static const char *const expected[] = {"one", "", " two ", "\xE4\xBD\xA0"};
+    static const char *const expected[] = {"one", "", " two ", "\xE4\xBD\xA0", "", " "};
     att_text_file file;
-    scratch_text(self, "file", "\xEF\xBB\xBFone\r\n\n two \n\xE4\xBD\xA0\n\n");
+    scratch_text(self, "file", "\xEF\xBB\xBFone\r\n\n two \n\xE4\xBD\xA0\n\r\n \n");
     CHECK(self->context, att_text_file_read(self->context, self->path, &file));
-    assert_int_equal(file.count, 4);
+    assert_int_equal(file.count, 6);
     for (int i = 0; i < file.count; i++) {
         assert_string_equal(file.texts[i].bytes, expected[i]);
         assert_int_equal(file.texts[i].length, strlen(expected[i]));
@@ -298,8 +298,11 @@ SCRATCH_TEST(a_file_has_a_text_in_each_line)
     scratch_write(self, "one\0\n", 5);
     assert_fails(self->context, att_text_file_read(self->context, self->path, &file), ATT_ERR_FORMAT, "zero byte");
     assert_fails(self->context, att_text_file_read(self->context, "/nowhere", &file), ATT_ERR_NOT_FOUND, "/nowhere");
-    scratch_text(self, "file", "");
+    scratch_text(self, "file", "\n\n");
     CHECK(self->context, att_text_file_read(self->context, self->path, &file));
-    assert_int_equal(file.count, 0);
+    assert_int_equal(file.count, 2);
     att_text_file_free(self->context, &file);
+    scratch_text(self, "file", "");
+    assert_fails(self->context, att_text_file_read(self->context, self->path, &file), ATT_ERR_ARGUMENT,
+                 "there are no texts");
 }
