@@ -282,13 +282,17 @@ ATT_API const att_model *att_network_observed(const att_network *network);
  * paths with a class map; count less than 1), those of the two functions. */
 ATT_API ATT_MUST_CHECK att_status att_network_open_dataset(att_network *network, const char *const *paths, int count,
                                                            const att_dataset_options *options, att_dataset **dataset);
+/* Checks that what lies at `path` is of the kind that the network reads: of a network without images a file of texts,
+ * and else no text. A path of another kind passes, as one where nothing lies; opening it tells what is wrong. The calls
+ * that open images check it themselves. Errors: ERR_UNSUPPORTED, with what the network reads, and what lies there. */
+ATT_API ATT_MUST_CHECK att_status att_network_check_path(const att_network *network, const char *path);
 /* Compares the classes of a data set with the network's. The log says if their numbers differ, names the first class
  * whose name differs, and warns if the file does not tell in which of two usual orders its training numbered the class
  * folders ("9" before "10", or "10" before "9"). refuse: return ERR_MISMATCH if the data set has
  * another number of classes than the network and its numbers come from sorted folder names alone. */
 ATT_API att_status att_network_compare_classes(const att_network *network, const att_dataset *dataset, bool refuse);
-/* Returns ERR_UNSUPPORTED if the network has no head. consequence: the end of the message, such as "it cannot be
- * evaluated"; NULL: none. */
+/* Returns ERR_UNSUPPORTED if the network has no head, or reads no images. consequence: the end of the message, such as
+ * "it cannot be evaluated"; NULL: none. */
 ATT_API att_status att_network_need_head(const att_network *network, const char *consequence);
 
 /* Evaluates every image of the data set once, with the network's transform. Of the options (NULL: the defaults),

@@ -335,6 +335,7 @@ att_status att_trained_network_make(att_recipe *recipe, const att_dataset *data,
 {
     choose_class_count(recipe, data, n);
     ATT_TRY(att_model_create(n->context, n->name, &recipe->network.options, ATT_F32, &n->model));
+    ATT_TRY(att_model_need_image(n->model));
     ATT_TRY(check_classes(n, data));
     n->preprocess = n->checkpoint ? n->identity.preprocess : att_model_preprocess(n->model);
     ATT_TRY(att_recipe_preprocess_apply(n->context, &recipe->preprocess, &n->preprocess));

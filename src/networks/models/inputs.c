@@ -116,11 +116,17 @@ bool att_model_same_inputs(const att_model *a, const att_model *b)
 att_status att_model_need_image(const att_model *model)
 {
     char text[ATT_INPUTS_TEXT];
+    att_context *context = att_graph_context(att_model_graph(model));
     if (att_model_image(model).image)
         return ATT_OK;
-    return att_fail(att_graph_context(att_model_graph(model)), ATT_ERR_UNSUPPORTED,
-                    "%s has no input that is an image; its inputs are: %s", att_model_name(model),
-                    att_model_inputs_describe(model, text));
+    for (int i = 0; input_of(model, i); i++)
+        if (strcmp(input_of(model, i)->name, ATT_TOKENS) == 0)
+            return att_fail(context, ATT_ERR_UNSUPPORTED,
+                            "%s reads texts, and this needs a network that reads images; attscope embed and measure "
+                            "take texts",
+                            att_model_name(model));
+    return att_fail(context, ATT_ERR_UNSUPPORTED, "%s has no input that is an image; its inputs are: %s",
+                    att_model_name(model), att_model_inputs_describe(model, text));
 }
 
 void att_model_copy_varying(const att_model *model, att_option_values *options)

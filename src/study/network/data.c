@@ -1,15 +1,68 @@
 /* Opens data sets for a network and compares their classes. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "base/io/file.h"
+#include "base/io/image_codec.h"
 #include "base/io/tensors.h"
 #include "data/classes.h"
 #include "data/dataset.h"
 #include "networks/tasks/task.h"
 #include "study/network/network.h"
 #include "study/train/metadata.h"
+
+/* --- what a network reads ---------------------------------------------------------------------------------------- */
+
+/* Whether the bytes are the beginning of a text: they have no control characters but white space. */
+static bool is_text(const uint8_t *begin, size_t size)
+{
+    bool text = size > 0;
+    for (size_t i = 0; text && i < size; i++)
+        text = begin[i] >= ' ' || (begin[i] >= '\t' && begin[i] <= '\r');
+    return text;
+}
+
+/* Reads the first bytes of a file. Returns their number; 0 if there are none. */
+static size_t read_beginning(att_context *context, const char *path, uint8_t *bytes, size_t most)
+{
+    att_file_reader *reader;
+    if (att_file_reader_open(context, path, &reader) != ATT_OK)
+        return 0;
+    const uint64_t size = att_file_reader_size(reader);
+    const size_t count = size < most ? (size_t)size : most;
+    const att_status status = att_file_reader_read(reader, 0, bytes, count);
+    att_file_reader_close(&reader);
+    return status == ATT_OK ? count : 0;
+}
+
+att_status att_network_check_path(const att_network *network, const char *path)
+{
+    enum { LOOKED_AT = 256 };
+    uint8_t bytes[LOOKED_AT];
+    const bool images = att_model_image(network->model).image, folder = att_file_is_folder(path);
+    const size_t count = folder ? 0 : read_beginning(network->context, path, bytes, sizeof bytes);
+    const char *image = att_image_format_of(bytes, count), *name = network->identity.name;
+    if (images && !image && is_text(bytes, count))
+        return att_fail(network->context, ATT_ERR_UNSUPPORTED,
+                        "%s: not a JPEG, PNG or WebP image, but text; %s reads images", path, name);
+    if (!images && (folder || image))
+        return att_fail(network->context, ATT_ERR_UNSUPPORTED,
+                        "%s is %s%s; %s reads texts, a file of them in UTF-8 with one a line", path,
+                        folder ? "a folder" : "an image: ", folder ? "" : image, name);
+    return ATT_OK;
+}
+
+att_status att_network_explain_path(const att_network *network, const char *path, att_status status)
+{
+    char message[1024];
+    if (status != ATT_ERR_FORMAT)
+        return status;
+    snprintf(message, sizeof message, "%s", att_context_message(network->context));
+    ATT_TRY(att_network_check_path(network, path));
+    return att_fail(network->context, status, "%s", message);
+}
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
@@ -126,6 +179,7 @@ att_status att_network_open_dataset(att_network *network, const char *const *pat
     if (count < 1)
         return att_fail(network->context, ATT_ERR_ARGUMENT, "a data set of %d paths, expected at least 1", count);
     ATT_TRY(att_require_texts(network->context, paths, count, "the path of a data set"));
+    ATT_TRY(att_model_need_image(network->model));
     att_dataset_options taken = options ? *options : att_dataset_options_defaults();
     if (taken.annotations == 0)
         taken.annotations = att_task_annotations(network->context, att_model_task(network->model).name);
@@ -135,6 +189,8 @@ att_status att_network_open_dataset(att_network *network, const char *const *pat
     if (status == ATT_OK)
         status = open_paths(network, paths, count, &taken, dataset);
     att_arena_free(&arena);
+    for (int i = 0; i < count && status == ATT_ERR_FORMAT; i++)
+        status = att_network_explain_path(network, paths[i], status);
     if (status != ATT_OK)
         return status;
     log_opened(network, *dataset, count);
@@ -146,6 +202,7 @@ att_status att_network_open_dataset(att_network *network, const char *const *pat
 
 att_status att_network_need_head(const att_network *network, const char *consequence)
 {
+    ATT_TRY(att_model_need_image(network->model));
     if (network->file && network->file->projects)
         return att_fail(network->context, ATT_ERR_UNSUPPORTED,
                         "%s: its last layer projects features into a space that images and texts share: its %d values "

@@ -102,7 +102,8 @@ att_status att_network_read_image(att_network *network, const char *path, int ch
     const att_image_need need = {.orientation = &orientation};
     limits.exif_transpose = network->identity.preprocess.exif_transpose;
     ATT_TRY(att_require(network->context, path, "the path of an image"));
-    ATT_TRY(att_image_read_needed(network->context, path, channels, &limits, &need, image));
+    const att_status status = att_image_read_needed(network->context, path, channels, &limits, &need, image);
+    ATT_TRY(att_network_explain_path(network, path, status));
     if (orientation > 1 && !limits.exif_transpose && !network->noted_turned) {
         network->noted_turned = true;
         att_log(network->context, ATT_LOG_INFO,

@@ -177,7 +177,7 @@ FIXTURE_TEST(wrong_inputs_are_named)
 
 FIXTURE_TEST(what_takes_images_refuses_a_network_without_one)
 {
-    static const char refusal[] = "text has no input that is an image; its inputs are: \"tokens\" ([6], I32)";
+    static const char refusal[] = "text reads texts, and this needs a network that reads images";
     text t = text_of(f, &text_family, NULL, ATT_F32), pair = text_of(f, &pair_family, NULL, ATT_F32);
     const float *planes[] = {pictures};
     att_image image = {SIDE, SIDE, 1, NULL};
