@@ -39,16 +39,20 @@ typedef struct att_token_texts {
     int64_t count;
     att_token_ids *texts; /* [count] */
     int64_t shortened;    /* texts of which tokens were left out */
+    int most;             /* tokens to which texts were shortened */
     int32_t *numbers;     /* that the texts point into */
 } att_token_texts;
 
 /* Divides texts into the network's tokens. tokenizer: the path of its tokenizer, as for att_tokenizer_open(); NULL: the
  * folder of the network's file. most: tokens of a text, special ones included, to which longer texts are shortened; 0:
- * att_network_most_tokens(). name: of the texts in messages, as "texts.txt", whose lines are then counted from 1; NULL:
- * "text", counted from 0. On success the caller frees *made with att_token_texts_free(); on failure it is unchanged.
- * Errors: ERR_NOT_FOUND (no tokenizer), ERR_MISMATCH (it has more pieces than the network's vocabulary), ERR_ARGUMENT
- * (no texts; a text without tokens; `most` is more than the network takes); ERR_UNSUPPORTED (the network's inputs are
- * no tokens); those of att_tokenizer_open() and att_tokenizer_encode(). */
+ * att_network_most_tokens(), or less if sentence_bert_config.json in the folder of the network's file has a lower
+ * "max_seq_length", to which sentence-transformers shortens texts; the log says so. name: of the texts in messages, as
+ * "texts.txt", whose lines are then counted from 1; NULL: "text", counted from 0. On success the caller frees *made
+ * with att_token_texts_free(); on failure it is unchanged. Errors: ERR_NOT_FOUND (no tokenizer), ERR_MISMATCH (it has
+ * more pieces than the network's vocabulary; of fewer pieces the log warns, since vocabularies of networks may be
+ * padded), ERR_FORMAT (sentence_bert_config.json), ERR_ARGUMENT (no texts; a text without tokens; `most` is more than
+ * the network takes); ERR_UNSUPPORTED (the network's inputs are no tokens); those of att_tokenizer_open() and
+ * att_tokenizer_encode(). */
 ATT_API ATT_MUST_CHECK att_status att_network_tokenize(const att_network *network, const char *tokenizer,
                                                        const att_encode_text *texts, int64_t count, int most,
                                                        const char *name, att_token_texts *made);
@@ -80,11 +84,11 @@ ATT_API ATT_MUST_CHECK att_status att_network_embed_texts(att_network *network, 
 
 /* Measures the network on texts, as att_network_observe() and att_network_measure() do on images. Texts of one length
  * run together, without padding, so that every bound is that of a text's own tokens; of texts of several lengths a
- * bound is the mean. with, nodes: as in att_measure_create(); instruments that need classes are left out of "all",
- * and with texts of several lengths those whose figure is not a mean over samples. batch_size: as above. On success the
- * caller owns *measure and frees it with att_measure_destroy(); on failure it is unchanged. Errors: as above;
- * ERR_UNSUPPORTED also for an instrument whose figure is not a mean over samples, if the texts have several lengths;
- * those of att_measure_create(). */
+ * bound is the mean. with, nodes: as in att_measure_create(); left out of "all", with a line in the log, are
+ * instruments that need classes and, if the texts have several lengths, those whose figure is not a mean over samples.
+ * batch_size: as above. On success the caller owns *measure and frees it with att_measure_destroy(); on failure it is
+ * unchanged. Errors: as above; ERR_UNSUPPORTED also for such an instrument that `with` names; those of
+ * att_measure_create(). */
 ATT_API ATT_MUST_CHECK att_status att_network_measure_texts(att_network *network, const att_token_ids *texts,
                                                             int64_t count, const char *with, const char *nodes,
                                                             const att_texts_options *options, att_measure **measure);

@@ -497,13 +497,17 @@ class Network:
         of: "mean" over all tokens, "class", the first token, "both", or "features", which a head reads.
         normalize: divide each vector by its Euclidean norm.
         tokenizer: path of tokenizer.json, vocab.txt or a folder with one of them; None: that beside the checkpoint.
-        max_length: shorten longer texts to so many tokens; None: to as many as the network takes.
+        max_length: shorten longer texts to so many tokens; None: to the length in sentence_bert_config.json beside the
+            checkpoint, or else to as many as the network takes.
         batch_size: texts that run together.
         """
         lines = [sentences] if isinstance(sentences, str) else sentences
         if not isinstance(lines, Sequence) or not lines or not all(isinstance(line, str) for line in lines):
             raise Error(f"the texts are {brief(sentences)}; expected one text or a list of texts")
-        coded = [line.encode() for line in lines]
+        try:
+            coded = [line.encode() for line in lines]
+        except UnicodeEncodeError as error:
+            raise Error(f"a text cannot be written as UTF-8: {error}") from None
         given = (lib.att_encode_text * len(coded))(*[lib.att_encode_text(line, len(line)) for line in coded])
         ids, found = lib.att_token_texts(), lib.att_embedding()
         options = core.att_texts_options_defaults()

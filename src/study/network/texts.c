@@ -10,7 +10,6 @@
 #include "base/core/text.h"
 #include "networks/models/family.h"
 #include "study/measure/measure.h"
-#include "study/measure/selection.h"
 #include "study/network/network.h"
 
 enum { PADDED_TO = 8 };
@@ -274,29 +273,41 @@ static bool have_one_length(const reader *r)
     return r->texts[r->order[0]].count == r->texts[r->order[r->count - 1]].count;
 }
 
-/* Leaves instruments whose figures cannot be merged out of "all". */
-static void leave_out_states(const reader *r, const att_measure *measure, att_text *with)
+/* Why these texts cannot have an instrument; NULL: they can. */
+static const char *obstacle(const reader *r, const att_active_instrument *active)
 {
-    for (int i = 0; i < measure->active.count && !have_one_length(r); i++) {
-        const att_active_instrument *active = &measure->active.items[i];
-        if (active->named || !active->instrument->state.size)
-            continue;
-        att_log(r->network->context, ATT_LOG_INFO, "%s is left out: it needs texts of one length",
-                active->instrument->info.name);
-        att_text_append(with, ",-%s", active->instrument->info.name);
-    }
+    return active->instrument->info.needs_labels                   ? "it needs classes, and texts have none"
+           : active->instrument->state.size && !have_one_length(r) ? "it needs texts of one length"
+                                                                   : NULL;
 }
 
-/* The instruments on a graph; those that texts of several lengths cannot have are left out of `with` the first time. */
+/* Leaves instruments that these texts cannot have out of "all", and refuses those that were named. */
+static att_status leave_out(const reader *r, const att_measure *measure, att_text *with)
+{
+    for (int i = 0; i < measure->active.count; i++) {
+        const att_active_instrument *active = &measure->active.items[i];
+        const char *reason = obstacle(r, active), *name = active->instrument->info.name;
+        if (reason && active->named)
+            return att_fail(r->network->context, ATT_ERR_UNSUPPORTED, "%s cannot be measured on these texts: %s", name,
+                            reason);
+        if (!reason)
+            continue;
+        att_log(r->network->context, ATT_LOG_INFO, "%s is left out: %s", name, reason);
+        att_text_append(with, ",-%s", name);
+    }
+    return ATT_OK;
+}
+
+/* The instruments on a graph; those that the texts cannot have are left out of `with` the first time. */
 static att_status choose(const reader *r, const att_graph *graph, att_text *with, const char *nodes)
 {
     att_measure *tried;
     att_graph *copy = att_graph_copy(graph);
     if (!copy)
         return att_fail_memory(r->network->context, sizeof(void *), "a network's graph");
-    const att_status status = att_measure_create(copy, with->data, nodes, &tried);
+    att_status status = att_measure_create(copy, with->data, nodes, &tried);
     if (status == ATT_OK) {
-        leave_out_states(r, tried, with);
+        status = leave_out(r, tried, with);
         att_measure_destroy(&tried);
     }
     att_graph_destroy(&copy);
@@ -319,7 +330,6 @@ static att_status probe(const reader *r, att_text *with, const char *nodes, prob
     if (first)
         ATT_TRY(choose(r, graph, with, nodes));
     ATT_TRY(att_measure_create(graph, with->data, nodes, &p->measure));
-    ATT_TRY(att_measure_check_unlabelled(p->measure));
     const att_inference_options options = {.backend = network->backend,
                                            .precision = network->precision,
                                            .max_batch = r->options->batch_size,

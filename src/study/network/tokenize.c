@@ -1,4 +1,5 @@
 /* Texts as the tokens of a network. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,14 +7,17 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "base/core/text.h"
+#include "base/io/file.h"
+#include "base/io/json.h"
 #include "networks/models/family.h"
 #include "study/network/network.h"
 
 typedef struct tokenizing {
     const att_network *network;
     att_context *context;
-    const char *path; /* of the tokenizer */
-    bool beside;      /* it is expected beside the weights */
+    const char *folder; /* of the weights; NULL: there are no files */
+    const char *path;   /* of the tokenizer; NULL: in the folder */
     const char *name;
     const att_encode_text *texts;
     int64_t count;
@@ -26,20 +30,69 @@ typedef struct tokenizing {
 static att_status open_tokenizer(tokenizing *t)
 {
     const att_model *model = t->network->model;
-    const att_status status = att_tokenizer_open(t->context, t->path, &t->tokenizer);
-    if (status == ATT_ERR_NOT_FOUND && t->beside)
+    const char *path = t->path ? t->path : t->folder;
+    if (!path)
+        return att_fail(t->context, ATT_ERR_NOT_FOUND,
+                        "%s was made without files, and so without a tokenizer; give the path of one",
+                        att_model_name(model));
+    const att_status status = att_tokenizer_open(t->context, path, &t->tokenizer);
+    if (status == ATT_ERR_NOT_FOUND && !t->path)
         return att_fail(t->context, status,
                         "%s has no tokenizer (tokenizer.json or vocab.txt); give the path of the network's tokenizer",
-                        t->path);
+                        path);
     ATT_TRY(status);
     const int pieces = att_tokenizer_describe(t->tokenizer).count,
               words = (int)att_options_number(att_model_options(model), "vocab_size", 0);
-    if (pieces <= words)
+    if (pieces > words)
+        return att_fail(
+            t->context, ATT_ERR_MISMATCH,
+            "%s: the tokenizer has %d pieces, and the vocabulary of %s has %d: give the tokenizer of this network",
+            path, pieces, att_model_name(model), words);
+    if (pieces < words)
+        att_log(t->context, ATT_LOG_WARNING,
+                "%s: the tokenizer has %d pieces, and the vocabulary of %s has %d: if the network's vocabulary is not "
+                "padded, this is the tokenizer of another network",
+                path, pieces, att_model_name(model), words);
+    return ATT_OK;
+}
+
+/* Reads "max_seq_length" of the file; 0: it gives none. */
+static att_status read_length(const tokenizing *t, const char *path, int *length)
+{
+    char *bytes;
+    size_t size;
+    json_t *settings = NULL;
+    ATT_TRY(att_file_read(t->context, path, ATT_JSON_SETTINGS_BYTES, &bytes, &size));
+    const att_status status = att_json_parse(t->context, path, bytes, size, &settings);
+    att_free(t->context, bytes);
+    ATT_TRY(status);
+    const json_t *member = json_object_get(settings, "max_seq_length");
+    const json_int_t found = json_integer_value(member);
+    const bool given = member && !json_is_null(member);
+    json_decref(settings);
+    if (given && (found < 1 || found > INT_MAX))
+        return att_fail(t->context, ATT_ERR_FORMAT,
+                        "%s: \"max_seq_length\" must be a whole number of at least 1, or null", path);
+    *length = given ? (int)found : 0;
+    return ATT_OK;
+}
+
+/* Lowers *most to the length to which sentence-transformers shortens texts for these weights. */
+static att_status take_sentence_length(const tokenizing *t, int *most)
+{
+    static const char name[] = "sentence_bert_config.json";
+    char path[ATT_NETWORK_PATH];
+    int length;
+    if (!t->folder || !att_file_exists_in(t->folder, name))
         return ATT_OK;
-    return att_fail(
-        t->context, ATT_ERR_MISMATCH,
-        "%s: the tokenizer has %d pieces, and the vocabulary of %s has %d: give the tokenizer of this network", t->path,
-        pieces, att_model_name(model), words);
+    ATT_TRY(att_path_join(t->context, t->folder, name, path, sizeof path));
+    ATT_TRY(read_length(t, path, &length));
+    if (length == 0 || length >= *most)
+        return ATT_OK;
+    *most = length;
+    att_log(t->context, ATT_LOG_INFO, "texts are shortened to %d tokens, as %s says; the network takes %d", length,
+            name, att_network_most_tokens(t->network));
+    return ATT_OK;
 }
 
 static att_status encode(tokenizing *t, int64_t index, int64_t *shortened)
@@ -91,8 +144,12 @@ static att_status tokenize(tokenizing *t, att_token_texts *made)
         return att_fail(t->context, ATT_ERR_ARGUMENT, "%s%sthere are no texts", t->name ? t->name : "",
                         t->name ? ": " : "");
     ATT_TRY(att_require(t->context, t->texts, "the texts of a network"));
-    t->most = t->most > 0 ? t->most : longest;
     ATT_TRY(open_tokenizer(t));
+    if (t->most == 0) {
+        t->most = longest;
+        ATT_TRY(take_sentence_length(t, &t->most));
+    }
+    made->most = t->most;
     ATT_TRY(att_new(t->context, &t->encodings, (size_t)t->count, "the tokens of texts"));
     for (int64_t i = 0; i < t->count; i++)
         ATT_TRY(encode(t, i, &made->shortened));
@@ -108,8 +165,8 @@ att_status att_network_tokenize(const att_network *network, const char *tokenize
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - network->path) : 1, slash ? network->path : ".");
     tokenizing t = {.network = network,
                     .context = network->context,
-                    .path = tokenizer ? tokenizer : folder,
-                    .beside = !tokenizer,
+                    .folder = *network->path ? folder : NULL,
+                    .path = tokenizer,
                     .name = name,
                     .texts = texts,
                     .count = count,
