@@ -37,7 +37,7 @@ static const att_flag_group feature_group = {"Features", .rows = feature_options
                                              .row_count = sizeof feature_options / sizeof *feature_options};
 
 static const att_flag_use uses[] = {
-    {&cli_group_features, offsetof(settings, of)},
+    {&cli_group_features_with_texts, offsetof(settings, of)},
     {&feature_group, 0},
     {&cli_group_texts, offsetof(settings, texts)},
     {&cli_group_evaluation_data, offsetof(settings, on.data)},
@@ -116,7 +116,7 @@ static void print_result(const job *j)
 
 static int embed_texts(job *j)
 {
-    const settings *s = j->settings;
+    const settings *s = j->settings, *usual = att_flags_defaults(j->cli->flags);
     cli_progress progress = cli_progress_to(j->cli, 1, 1);
     att_texts_options options = att_texts_options_defaults();
     att_token_texts texts = {0};
@@ -126,7 +126,9 @@ static int embed_texts(job *j)
     options.unit = s->normalize;
     options.progress = cli_progress_show;
     options.progress_user = &progress;
-    int code = cli_texts_read(j->cli, &j->loaded, s->on.data.data_dir, &s->texts, &texts);
+    int code = cli_texts_take(&j->loaded, &s->on.data, &usual->on.data, &options);
+    if (code == CLI_OK)
+        code = cli_texts_read(j->cli, &j->loaded, s->on.data.data_dir, &s->texts, 0, &texts);
     if (code == CLI_OK)
         code = cli_check(j->cli,
                          att_network_embed_texts(j->loaded.network, texts.texts, texts.count, &options, &j->found));

@@ -45,7 +45,7 @@ static const att_flag instrument_options[] = {
      .help = "also measure the costly instruments of the four views (step size, convolution, rank, uniform), in the "
              "order below, as far as this time is enough for them",
      ATT_FLAG_AT(settings, options.budget), .low = 0, .high = 1e9},
-    {"limit", .kind = ATT_FLAG_LONG, .value = "N", .help = "measure N images, evenly spread over DATA; 0: all",
+    {"limit", .kind = ATT_FLAG_LONG, .value = "N", .help = "measure N images or texts, evenly spread over DATA; 0: all",
      ATT_FLAG_AT(settings, options.limit), .low = 0, .high = 1e15},
     {"nodes", .kind = ATT_FLAG_TEXT, .value = "LIST", .start = "*",
      .help = "only nodes whose names match: names, which may contain * and ?, separated by commas, such as "
@@ -172,7 +172,7 @@ static int show(const job *j, int code)
     cli_evaluation_say(j->cli, &j->found.evaluation);
     int written = code == CLI_OK || code == CLI_STOPPED ? cli_json_save(j->cli, json, write_found, j) : CLI_OK;
     if (cli_prints(json)) {
-        cli_figures_print(j->found.measure, j->settings->brief);
+        cli_figures_print(j->found.measure, j->settings->brief, false);
         if (*j->found.folder && code == CLI_OK)
             cli_print("\n%s\n", j->found.folder);
     }
@@ -216,6 +216,7 @@ static int check_texts(const job *j)
         bool given;
     } flags[] = {{"--maps", s->options.maps > 0},         {"--map-images", s->options.map_images},
                  {"--samples", s->options.samples > 0},   {"--raw", s->options.raw},
+                 {"--raw-arrays", s->options.raw_arrays}, {"--labels", s->labels},
                  {"--budget", s->options.budget > 0},     {"--output", s->options.output},
                  {"--experiment", s->options.experiment}, {"a second path", s->more_count > 0}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
@@ -225,11 +226,11 @@ static int check_texts(const job *j)
     return att_comm_size(j->cli->comm) > 1 ? cli_usage("measure: texts are measured in one process") : CLI_OK;
 }
 
-static int observe_texts(job *j)
+static int observe_texts(job *j, const att_texts_options *how)
 {
     const settings *s = j->settings;
     cli_progress progress = cli_progress_to(j->cli, 1, 1);
-    att_texts_options options = att_texts_options_defaults();
+    att_texts_options options = *how;
     options.progress = show_progress;
     options.progress_user = &progress;
     int code = CLI_OK;
@@ -246,16 +247,19 @@ static int observe_texts(job *j)
 
 static int measure_texts(job *j)
 {
-    const settings *s = j->settings;
+    const settings *s = j->settings, *usual = att_flags_defaults(j->cli->flags);
+    att_texts_options options = att_texts_options_defaults();
     int code = check_texts(j);
     if (code == CLI_OK)
-        code = cli_texts_read(j->cli, &j->loaded, s->on.data.data_dir, &s->texts, &j->texts);
+        code = cli_texts_take(&j->loaded, &s->on.data, &usual->on.data, &options);
     if (code == CLI_OK)
-        code = observe_texts(j);
+        code = cli_texts_read(j->cli, &j->loaded, s->on.data.data_dir, &s->texts, s->options.limit, &j->texts);
+    if (code == CLI_OK)
+        code = observe_texts(j, &options);
     if (code == CLI_OK)
         code = cli_json_save(j->cli, s->output.json, write_text_figures, j);
     if (code == CLI_OK && cli_prints(s->output.json))
-        cli_figures_print(j->found.measure, s->brief);
+        cli_figures_print(j->found.measure, s->brief, true);
     return code;
 }
 

@@ -2,15 +2,21 @@
 
 #include "progress.h"
 
-static const att_flag rows[] = {
-    {"of", .kind = ATT_FLAG_TEXT, .value = "NAME",
-     .help = "the features: features, the input of the classifier (the default for images); tokens, all tokens of the "
-             "last block; of networks with tokens mean, over the patches or the tokens of a text (the default for "
-             "texts), class, the class token, and both; blocks.3, blocks.3.mean, blocks.3.class and blocks.3.both, of "
-             "block 3; stage1 to stage4, maps",
-     .size = sizeof(const char *)},
-};
-const att_flag_group cli_group_features = {"Features", .rows = rows, .row_count = sizeof rows / sizeof *rows};
+#define OF(of_images, mean_of)                                                                                         \
+    {                                                                                                                  \
+        "of", .kind = ATT_FLAG_TEXT, .value = "NAME",                                                                  \
+              .help =                                                                                                  \
+                  "the features: features, the input of the classifier (the default" of_images                         \
+                  "); tokens, all tokens of the last block; of networks with tokens mean, over the patches" mean_of    \
+                  ", class, the class token, and both; blocks.3, blocks.3.mean, blocks.3.class and blocks.3.both, of " \
+                  "block 3; stage1 to stage4, maps",                                                                   \
+              .size = sizeof(const char *)                                                                             \
+    }
+
+static const att_flag rows[] = {OF("", "")},
+                      rows_with_texts[] = {OF(" for images", " or the tokens of a text (the default for texts)")};
+const att_flag_group cli_group_features = {"Features", .rows = rows, .row_count = 1};
+const att_flag_group cli_group_features_with_texts = {"Features", .rows = rows_with_texts, .row_count = 1};
 
 bool cli_features_first5(int classes)
 {

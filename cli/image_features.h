@@ -8,6 +8,8 @@
 
 /* The flag --of, whose value is the name of the features. */
 extern const att_flag_group cli_group_features;
+/* The same, for a command that also takes networks for texts. */
+extern const att_flag_group cli_group_features_with_texts;
 
 /* Opens the split train of `path` for the loaded network, and checks that it can classify images of `tested`
  * (att_embedding_check_sets()). *train is NULL before the call. The caller closes it, also after a failure. Returns

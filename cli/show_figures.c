@@ -282,7 +282,7 @@ static const char *same_as(const att_measure *measure, int first, int begin, int
     return NULL;
 }
 
-void cli_figures_print(const att_measure *measure, bool brief)
+void cli_figures_print(const att_measure *measure, bool brief, bool texts)
 {
     att_measurement before = {.instrument = "", .node = "", .statistic = ""};
     att_instrument_info info = {.name = ""};
@@ -293,6 +293,8 @@ void cli_figures_print(const att_measure *measure, bool brief)
         if (new_instrument) {
             print_note(measure, &info);
             info = att_measure_instrument_at(measure, instruments);
+            if (texts && info.unit && strcmp(info.unit, "image sides") == 0)
+                info.unit = "text lengths";
             print_instrument(&info, att_measure_options_at(measure, instruments), instruments == 0, brief);
             instruments++;
             first = i;

@@ -14,8 +14,8 @@ int cli_instruments_check(cli_app *cli, const char *with);
 
 /* Prints each instrument with formula, source, reading and scale, then one line per node: mean and deviation over
  * images, n, the largest possible value or that of uniform attention if it is known, heads. brief: without
- * explanations. */
-void cli_figures_print(const att_measure *measure, bool brief);
+ * explanations. texts: the samples are texts, not images. */
+void cli_figures_print(const att_measure *measure, bool brief, bool texts);
 
 /* Prints an instrument's scale: a line for each value. */
 void cli_scales_print(const att_instrument_info *info);
