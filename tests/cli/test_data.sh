@@ -162,6 +162,14 @@ cp "$images/damaged_420.jpg" damaged.jpg
 run 0 predict $checkpoint damaged.jpg
 err_has 'damaged.jpg: damaged, decoded as far as possible: Corrupt JPEG data'
 
+# A text, in place of images.
+echo 'Attention is not all you need.' >words.txt
+for command in "predict $checkpoint words.txt" "validate $checkpoint words.txt" "measure $checkpoint words.txt" \
+    "embed $checkpoint words.txt -o x.npz" "probe $checkpoint words.txt words.txt" "maps $checkpoint words.txt -o m"; do
+    run 1 $command
+    err_has 'words.txt: not a JPEG, PNG or WebP image, but text; vit'
+done
+
 # predict continues after a file that cannot be read.
 run 1 predict $checkpoint data/val/dog/5.jpg data/val/cat/1.jpg nothing.jpg
 err_has 'attscope: data/val/dog/5.jpg: not a JPEG, PNG or WebP image'

@@ -21,8 +21,71 @@ grep -qF '"texts": 4' measure.json || fail 'the figures are not in measure.json'
 run 0 measure net texts.txt --with entropy --init-seed 3 --brief
 out_has 'blocks.1.attn'
 
+run 0 measure net texts.txt --with distance --limit 2 --brief --json limit.json
+out_has '[text lengths]'
+grep -qF '"texts": 2' limit.json || fail '--limit has no effect'
+run 0 embed net texts.txt -b 1 -o one.npz
+
+# Flags of images are refused, not ignored.
+for flag in '--split test' '--skip-corrupt' '--workers 1' '--coarse-labels'; do
+    for command in "measure net texts.txt --with entropy" "embed net texts.txt -o x.npz"; do
+        run 2 $command $flag
+        err_has "${flag%% *} is for images; bert_base_uncased is a network for texts"
+    done
+done
+
+# Each line is a text, also a blank one at the end.
+printf 'a\n\n\n' >blank.txt
+run 0 embed net blank.txt -o x.npz
+out_has 'mean [8]   3 texts'
+printf '\n\n' >blank.txt
+run 0 embed net blank.txt -o x.npz
+out_has 'mean [8]   2 texts'
+run 0 tokenize net --texts blank.txt
+[ "$(grep -cxF '[CLS] [SEP]' stdout)" = 2 ] || fail 'blank lines are not two texts'
+
+# The length of sentence-transformers is the default, for whole texts of 9 tokens.
+cp -r net sentence
+echo '{"max_seq_length": 4, "do_lower_case": false}' >sentence/sentence_bert_config.json
+run 0 embed sentence texts.txt -o x.npz
+err_has 'texts are shortened to 4 tokens, as sentence_bert_config.json says; the network takes 16'
+err_has 'shortened to 4 tokens: 3 of 4 texts'
+cmp -s x.npz short.npz || fail 'the vectors are not those of --max-length 4'
+run 0 embed sentence texts.txt --max-length 16 -o x.npz
+! grep -q shortened stderr || fail 'texts of at most 9 tokens are shortened to 16'
+cmp -s x.npz mean.npz || fail '--max-length does not replace the length in sentence_bert_config.json'
+echo '{"max_seq_length": "long"}' >sentence/sentence_bert_config.json
+run 1 embed sentence texts.txt -o x.npz
+err_has 'sentence_bert_config.json: "max_seq_length" must be a whole number of at least 1, or null'
+rm sentence/sentence_bert_config.json
+sed -i '$d' sentence/vocab.txt
+run 0 embed sentence texts.txt -o x.npz
+err_has 'warning: sentence: the tokenizer has 19 pieces, and the vocabulary of bert_base_uncased has 20'
+
+# What a network reads, and what was given.
+image="$here/../goldens/images/damaged_420.jpg"
+for data in . "$image"; do
+    run 1 measure net "$data"
+    err_has 'bert_base_uncased reads texts, a file of them in UTF-8 with one a line'
+    run 1 embed net "$data" -o x.npz
+    err_has 'bert_base_uncased reads texts, a file of them in UTF-8 with one a line'
+done
+for command in 'predict net texts.txt' 'validate net texts.txt' 'probe net texts.txt texts.txt' 'maps net texts.txt -o m'; do
+    run 1 $command
+    err_has 'bert_base_uncased reads texts, and this needs a network that reads images'
+    ! grep -qF 'attscope train' stderr || fail "$command advises a training run"
+done
+
+# A classifier of texts: its data have no classes.
+mkdir classes
+cp "$here"/../goldens/encoders/bert_classes/{config.json,model.safetensors} net/vocab.txt classes
+run 0 measure classes texts.txt --brief
+err_has 'accuracy is left out: it needs classes, and texts have none'
+! grep -q accuracy stdout || fail 'accuracy is measured without classes'
+run 1 measure classes texts.txt --with accuracy
+err_has 'accuracy cannot be measured on these texts: it needs classes, and texts have none'
 run 1 measure net texts.txt --with entropy,stiffness_index
-err_has 'gives no mean over samples'
+err_has 'stiffness_index cannot be measured on these texts: it needs texts of one length'
 run 2 measure net texts.txt --with entropy --samples 2
 err_has '--samples is for images; bert_base_uncased is a network for texts'
 run 2 embed net texts.txt --knn 3
@@ -30,7 +93,7 @@ err_has '--knn classifies images'
 run 1 embed net texts.txt --tokenizer "$here/../goldens/texts/uncased.json" -o x.npz
 err_has 'give the tokenizer of this network'
 run 2 embed net texts.txt --max-length 17 -o x.npz
-err_has 'texts of 17 tokens; bert_base_uncased takes 1 to 16'
+err_has '--max-length 17: bert_base_uncased takes at most 16 tokens'
 run 1 embed net nothing.txt -o x.npz
 err_has 'nothing.txt'
 : >empty.txt

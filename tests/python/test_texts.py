@@ -33,12 +33,24 @@ class Texts(Case):
         np.testing.assert_array_equal(self.network.embed_texts("a b c d", max_length=4), self.network.embed_texts(["a b"]))
         self.assertEqual(self.network.embed_texts("a", "both").shape, (1, 16))
 
+    def test_the_length_of_sentence_transformers_is_the_default(self):
+        (self.folder / "sentence_bert_config.json").write_text('{"max_seq_length": 4}')
+        np.testing.assert_array_equal(self.network.embed_texts("a b c d"), self.network.embed_texts("a b"))
+        whole = self.network.embed_texts("a b c d", max_length=16)
+        (self.folder / "sentence_bert_config.json").unlink()
+        np.testing.assert_array_equal(whole, self.network.embed_texts("a b c d"))
+        self.assertFalse(np.array_equal(whole, self.network.embed_texts("a b")))
+
     def test_what_is_no_text_is_refused(self):
         for wrong, message in ((3, "expected one text"), ([], "expected one text"), (["a", 3], "expected one text")):
             with self.assertRaisesRegex(attscope.Error, message):
                 self.network.embed_texts(wrong)
         with self.assertRaisesRegex(attscope.Error, "takes 1 to 16"):
             self.network.embed_texts("a", max_length=17)
+        with self.assertRaisesRegex(attscope.Error, "cannot be written as UTF-8"):
+            self.network.embed_texts(["a", "\ud800"])
+        with self.assertRaisesRegex(attscope.Error, "bert_tiny was made without files, and so without a tokenizer"):
+            attscope.open("bert_tiny", seed=1).embed_texts("a")
         (self.folder / "vocab.txt").unlink()
         with self.assertRaises(attscope.Error):
             self.network.embed_texts("a")
