@@ -420,7 +420,8 @@ PLACE_TEST(the_source_that_names_the_network_decides_the_pooling)
             assert_string_equal(att_options_text(&identity.options, "global_pool"), cases[i].pool);
             assert_int_equal(att_options_number(&identity.options, "fc_norm", -1), 1);
         } else {
-            refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED, "which the tensors do not show; give global_pool (--global-pool)");
+            refused(p, "vit_tiny_patch16_224", ATT_ERR_UNSUPPORTED,
+                    "which the tensors do not show; give global_pool (--global-pool)");
         }
         path_in(p, cases[i].file, path);
         unlink(path);
