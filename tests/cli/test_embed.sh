@@ -91,8 +91,11 @@ with zipfile.ZipFile("features.npz") as archive:
     assert archive.read("labels.npy").endswith(struct.pack(f"<{len(labels)}q", *labels))
 END
 
-# Notes of what was done to the weights are printed once, and equal numbers of neighbours are one.
-run 0 embed "$net" data --knn 3,3,10,3 --img-size 12
+# Equal numbers of neighbours are one. Notes of what was done to the weights are printed once, also if these are read
+# again, as those of layers with 64 channels are.
+# shellcheck disable=SC2086
+run 0 train data ${vit/--embed-dim 16/--embed-dim 64} --num-heads 2 $recipe --epochs 1 --output out --experiment wide
+run 0 embed out/wide/last.safetensors data --knn 3,3,10,3 --img-size 12
 out_is <<END
 $(head -n 1 stdout)
 $(grep -m 1 '^k = 3 ' stdout)
