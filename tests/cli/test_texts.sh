@@ -76,6 +76,15 @@ for command in 'predict net texts.txt' 'validate net texts.txt' 'probe net texts
     ! grep -qF 'attscope train' stderr || fail "$command advises a training run"
 done
 
+run 0 probe --help
+! grep -qE 'a text|texts' stdout || fail 'probe, which takes images, speaks of texts'
+
+# A network for texts is refused before the run begins.
+idx data
+run 1 train data --model bert_tiny --output out
+err_has 'bert_tiny reads texts, and this needs a network that reads images'
+! grep -qF 'trains bert_tiny' stderr || fail 'a run is announced that cannot be'
+
 # A classifier of texts: its data have no classes.
 mkdir classes
 cp "$here"/../goldens/encoders/bert_classes/{config.json,model.safetensors} net/vocab.txt classes
