@@ -23,7 +23,7 @@ static const att_flag map_options[] = {
      .help = "maps, separated by commas: attention, the weights of a query; mean, their mean over all queries; and the "
              "methods of relevance, with options as occlusion:cell=8",
      ATT_FLAG_AT(settings, options.show)},
-    {"layers", .kind = ATT_FLAG_TEXT, .value = "LIST",
+    {"attn-layers", .kind = ATT_FLAG_TEXT, .value = "LIST",
      .help = "of attention and mean: last, all, or numbers from 0 (default last; all with --form grid)",
      ATT_FLAG_AT(settings, options.layers)},
     {"heads", .kind = ATT_FLAG_TEXT, .value = "LIST",

@@ -107,7 +107,7 @@ class Relevance(Case):
             self.assertEqual((written["class"], written["logit"]), (3, found.logit))
             self.assertTrue(os.path.exists(f"maps/cow.{name}.png"))
         shown = json.loads(command("maps", CHECKPOINT, "cow.png", "-o", "all", "--show=attention,mean",
-                                   "--layers=all", "--heads=0,1", "--at=0.99,0.3", "--json=-"))  # fmt: skip
+                                   "--attn-layers=all", "--heads=0,1", "--at=0.99,0.3", "--json=-"))  # fmt: skip
         self.assertEqual(len(shown[0]["maps"]), 8)
         for one in shown[0]["maps"]:
             kind, layer, head = re.fullmatch(r"(\w+)\.blocks\.(\d)\.attn\.head(\d)", one["name"]).groups()
@@ -275,7 +275,7 @@ class Relevance(Case):
             (["--show=attention,grad_cam", "--form=grid", "--format=png,svg,pdf", "--scale=shared", "--at=0.5,0.9"],
              {"show": ["attention", "grad_cam"], "form": "grid", "format": ["png", "svg", "pdf"], "scale": "shared",
               "at": (0.5, 0.9)}),
-            (["--show=attention,occlusion:cell=4", "--layers=0,1", "--heads=1", "--query=2,3", "--class=1", "--smooth",
+            (["--show=attention,occlusion:cell=4", "--attn-layers=0,1", "--heads=1", "--query=2,3", "--class=1", "--smooth",
               "--colours=diverging", "--scale=-1,1", "--opacity=0.3", "--zoom=3"],
              {"show": "attention,occlusion:cell=4", "layers": [0, 1], "heads": 1, "query": (2, 3), "target": 1,
               "smooth": True, "colours": "diverging", "scale": (-1, 1), "opacity": 0.3, "zoom": 3}),
@@ -327,7 +327,7 @@ class Relevance(Case):
             'at "2,0": expected': ["-o", "no", "--at=2,0"],
             'query "9,9": blocks.1.attn has 1 tokens': ["-o", "no", "--query=9,9"],
             'heads "2": blocks.1.attn has 2 heads': ["-o", "no", "--heads=2"],
-            'layers "5": the network has 2': ["-o", "no", "--layers=5"],
+            'layers "5": the network has 2': ["-o", "no", "--attn-layers=5"],
             '"attention" and "mean" are maps, too': ["-o", "no", "--show=nothing"],
         }.items():
             self.assertIn(part, command("maps", CHECKPOINT, "cow.png", *arguments, fails=True))

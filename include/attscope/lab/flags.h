@@ -119,7 +119,7 @@ typedef struct att_flags_options {
 typedef struct att_flags att_flags;
 
 /* Creates a table of flags. On success the caller owns *flags and frees it with att_flags_destroy(). Errors:
- * ERR_MEMORY; ERR_ARGUMENT for NULL. */
+ * ERR_MEMORY; ERR_ARGUMENT for NULL and for two flags of one name. */
 ATT_API ATT_MUST_CHECK att_status att_flags_create(att_context *context, const att_flags_options *options,
                                                    att_flags **flags);
 ATT_API void att_flags_destroy(att_flags **flags);

@@ -114,6 +114,18 @@ static void fill(att_flags *flags)
     }
 }
 
+/* A second flag with the name of another could not be set, and a file with both would be refused. */
+static att_status check_names(const att_flags *flags)
+{
+    for (int i = 0; i < flags->count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(flags->rows[i].name, flags->rows[j].name) == 0)
+                return att_fail(flags->context, ATT_ERR_ARGUMENT,
+                                "there are two flags --%s, in the groups \"%s\" and \"%s\"", flags->rows[i].name,
+                                flags->groups[j]->title, flags->groups[i]->title);
+    return ATT_OK;
+}
+
 att_status att_flags_create(att_context *context, const att_flags_options *options, att_flags **flags)
 {
     ATT_TRY(att_require(context, options, "the groups of a table of flags"));
@@ -128,8 +140,11 @@ att_status att_flags_create(att_context *context, const att_flags_options *optio
         return att_fail_memory(context, options->size, "a table of flags");
     }
     fill(made);
+    const att_status status = check_names(made);
+    if (status != ATT_OK)
+        att_flags_destroy(&made);
     *flags = made;
-    return ATT_OK;
+    return status;
 }
 
 void att_flags_destroy(att_flags **flags)
