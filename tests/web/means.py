@@ -59,7 +59,7 @@ def same(found, wanted, what):
 
 def test_attention(server, page):
     done(page)
-    wanted = command("--mean-maps=all", "--layers=all", "--heads=all")["mean"]
+    wanted = command("--mean-maps=all", "--attn-layers=all", "--heads=all")["mean"]
     answer = means(server, "attention", "all")
     check(answer["seen"] == answer["total"] == answer["means"][0]["images"] == IMAGES, f"images: {answer['seen']}")
     same(answer["means"][0]["maps"], wanted, "attention")

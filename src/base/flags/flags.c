@@ -114,12 +114,14 @@ static void fill(att_flags *flags)
     }
 }
 
-/* A second flag with the name of another could not be set, and a file with both would be refused. */
+/* A second flag with the name of another could not be set, and a file with both would be refused. Options of networks
+ * and of tasks, which groups make, are compared when a network is made. */
 static att_status check_names(const att_flags *flags)
 {
     for (int i = 0; i < flags->count; i++)
         for (int j = 0; j < i; j++)
-            if (strcmp(flags->rows[i].name, flags->rows[j].name) == 0)
+            if (strcmp(flags->rows[i].name, flags->rows[j].name) == 0 &&
+                !(flags->groups[i]->make_rows && flags->groups[j]->make_rows))
                 return att_fail(flags->context, ATT_ERR_ARGUMENT,
                                 "there are two flags --%s, in the groups \"%s\" and \"%s\"", flags->rows[i].name,
                                 flags->groups[j]->title, flags->groups[i]->title);
