@@ -23,6 +23,7 @@ check() { # NETWORK FLAG...
 check eva02_base_patch14_448 --modules cb_s@after_attn
 check vit_small_patch16_dinov3_qkvb --layer-decay 0.75
 check vit_small_patch16_rope_mixed_ape_224 --amp --amp-force
+check vit_small_patch16_rope_ape_224 # has the tensors of DeiT III's own files
 check vit_pe_core_tiny_patch16_384 --attn-pool-num-heads 4 --drop-path 0.1
 check eva02_enormous_patch14_clip_224 --reg-tokens 2
 

@@ -22,7 +22,7 @@
  *   GET /                   the page that lists runs and models
  *   GET /report?run=NAME    the page of att_report_write(); run may be given several times, as below
  *   GET /live?run=NAME      charts of the runs that grow while these train
- *   GET /explore, /network, /lessons
+ *   GET /explore, /ablate, /means, /network, /lessons
  *                           pages about checkpoints
  *   GET /api/runs           JSON: {attscope, runs: [...], models: [...]}. A run has run (its name), state, model,
  *                           started (seconds since 1970: the file's time less the seconds from the start or the

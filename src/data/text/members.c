@@ -94,20 +94,33 @@ att_part att_part_member(const att_part *part, const char *key, const char *name
     return member;
 }
 
-att_status att_part_sequence(const att_part *part, const char *key,
-                             att_status (*read)(const att_part *part, void *user), void *user)
+static att_status each_element(const att_part *part, const att_part_steps *steps)
 {
-    const json_t *list = json_object_get(part->object, key);
-    ATT_TRY(att_part_check(part, (const char *const[]){key, NULL}));
+    const json_t *list = json_object_get(part->object, steps->list);
+    ATT_TRY(att_part_check(part, (const char *const[]){steps->list, NULL}));
     if (!json_is_array(list))
-        return att_part_fail(part, ATT_ERR_FORMAT, "\"%s\" must be an array", key);
+        return att_part_fail(part, ATT_ERR_FORMAT, "\"%s\" must be an array", steps->list);
     for (size_t i = 0; i < json_array_size(list); i++) {
         char name[256];
         att_part element = *part;
         snprintf(name, sizeof name, "%s[%zu]", part->name, i);
         element.name = name;
         element.object = json_array_get(list, i);
-        ATT_TRY(read(&element, user));
+        ATT_TRY(att_part_each_step(&element, steps));
     }
     return ATT_OK;
+}
+
+att_status att_part_each_step(const att_part *part, const att_part_steps *steps)
+{
+    const char *type = att_part_type(part);
+    for (size_t i = 0; i < steps->count; i++) {
+        const char *name;
+        memcpy(&name, (const char *)steps->kinds + i * steps->size, sizeof name);
+        if (strcmp(name, type) == 0)
+            return steps->add(part, i, steps->user);
+    }
+    if (strcmp(type, "Sequence") == 0)
+        return each_element(part, steps);
+    return att_part_unknown(part, steps->kinds, steps->size, steps->count);
 }

@@ -31,9 +31,16 @@ att_status att_part_number(const att_part *part, const char *key, int low, int h
 att_status att_part_text(const att_part *part, const char *key, const char *otherwise, const char **text);
 /* Fails with ERR_UNSUPPORTED: the type of the object is none of `kinds`, structs that begin with a name. */
 att_status att_part_unknown(const att_part *part, const void *kinds, size_t size, size_t count);
-/* Calls read() for each object in the array `key` of a "Sequence". */
-att_status att_part_sequence(const att_part *part, const char *key,
-                             att_status (*read)(const att_part *part, void *user), void *user);
+/* Reads a part that is one step or, as a "Sequence", an array `list` of parts, also of several levels: add() is called
+ * for each step with its index among `kinds`, structs that begin with the name of a type. */
+typedef struct att_part_steps {
+    const char *list;
+    const void *kinds;
+    size_t size, count;
+    att_status (*add)(const att_part *part, size_t kind, void *user);
+    void *user;
+} att_part_steps;
+att_status att_part_each_step(const att_part *part, const att_part_steps *steps);
 /* The member `key` as a part with this name. */
 att_part att_part_member(const att_part *part, const char *key, const char *name);
 /* The member "type"; "" if there is none. */

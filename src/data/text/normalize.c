@@ -237,30 +237,23 @@ static const att_normal_kind kinds[] = {
     {"Precompiled", {"precompiled_charsmap"}, read_precompiled, apply_precompiled},
 };
 
-static att_status read_step(const att_part *part, const att_normal_kind *kind, att_normalizer *normalizer)
+static att_status add_step(const att_part *part, size_t kind, void *user)
 {
+    att_normalizer *normalizer = user;
     if (normalizer->count == ATT_MOST_STEPS)
         return att_part_fail(part, ATT_ERR_UNSUPPORTED, "more than %d steps are not supported", (int)ATT_MOST_STEPS);
     att_normal_step *step = &normalizer->steps[normalizer->count++];
-    step->kind = kind;
-    ATT_TRY(att_part_check(part, kind->keys));
-    return kind->read ? kind->read(part, step) : ATT_OK;
-}
-
-static att_status read_steps(const att_part *part, void *user)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i].type, att_part_type(part)) == 0)
-            return read_step(part, &kinds[i], user);
-    if (strcmp(att_part_type(part), "Sequence") == 0)
-        return att_part_sequence(part, "normalizers", read_steps, user);
-    return att_part_unknown(part, kinds, sizeof *kinds, sizeof kinds / sizeof *kinds);
+    step->kind = &kinds[kind];
+    ATT_TRY(att_part_check(part, step->kind->keys));
+    return step->kind->read ? step->kind->read(part, step) : ATT_OK;
 }
 
 att_status att_normalizer_read(const att_part *part, att_normalizer *normalizer)
 {
+    const att_part_steps steps = {"normalizers", kinds,     sizeof *kinds, sizeof kinds / sizeof *kinds,
+                                  add_step,      normalizer};
     normalizer->count = 0;
-    return part->object ? read_steps(part, normalizer) : ATT_OK;
+    return part->object ? att_part_each_step(part, &steps) : ATT_OK;
 }
 
 void att_normalizer_free(att_normalizer *normalizer)

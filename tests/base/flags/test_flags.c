@@ -228,15 +228,20 @@ FLAGS_TEST(lists_are_stored_in_plain_arrays)
 
 FLAGS_TEST(names_are_unique)
 {
-    static const att_flag again[] = {
-        {"rate", .kind = ATT_FLAG_REAL, .value = "X", .help = "", ATT_FLAG_AT(settings, range)}};
-    static const att_flag_group other = {.title = "Other", .rows = again, .row_count = 1};
-    const att_flag_use both[] = {{&whole, 0}, {&other, 0}};
-    const att_flags_options options = {.uses = both, .use_count = 2, .size = sizeof(settings)};
-    att_flags *none;
-    assert_refused(f, att_flags_create(f->context, &options, &none),
-                   "there are two flags --rate, in the groups \"Plain\" and \"Other\"");
-    assert_null(none);
+    static const char *const names[] = {"rate", "patch-size"}; /* the second is one of those that `made` makes */
+    for (int n = 0; n < 4; n++) {
+        const att_flag again = {names[n / 2], .kind = ATT_FLAG_REAL, .value = "X", .help = "",
+                                ATT_FLAG_AT(settings, range)};
+        const att_flag_group other = {.title = "Other", .rows = &again, .row_count = 1};
+        const att_flag_use first = {&other, 0}, second = {&whole, 0};
+        const att_flag_use both[] = {n % 2 ? first : second, n % 2 ? second : first};
+        const att_flags_options options = {.uses = both, .use_count = 2, .size = sizeof(settings)};
+        att_flags *none;
+        assert_refused(f, att_flags_create(f->context, &options, &none), "there are two flags --");
+        assert_refused(f, att_flags_create(f->context, &options, &none), names[n / 2]);
+        assert_refused(f, att_flags_create(f->context, &options, &none), "\"Other\"");
+        assert_null(none);
+    }
 }
 
 FLAGS_TEST(wrong_values_are_not_written)

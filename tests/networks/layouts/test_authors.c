@@ -249,6 +249,22 @@ PLACE_TEST(a_given_name_of_another_family_keeps_the_tensors_names)
     att_model_destroy(&model);
 }
 
+/* Frequencies tell that a file is no DeiT III's. */
+PLACE_TEST(frequencies_show_an_eva)
+{
+    static const authors timm = {.network = "vit_small_patch16_rope_mixed_ape_224"};
+    static renamed r;
+    att_option_values options = small();
+    att_options_set(&options, "num_classes", 0);
+    att_model *model = make(p, timm.network, &options);
+    att_tensors *file;
+    write_authors(p, &timm, model, &r);
+    CHECK(p->context, att_model_open_file(p->context, p->weights, &file));
+    assert_true(att_tensors_find(file, "blocks.0.gamma_1") >= 0);
+    att_tensors_close(&file);
+    att_model_destroy(&model);
+}
+
 /* Writes the header of a file with the network's tensors under other names, and opens it. */
 static att_tensors *open_header(const place *p, const authors *a)
 {
