@@ -99,3 +99,124 @@ TEST(the_epilogue_keeps_nan)
         assert_true(y[i] == expected || (isnan(y[i]) && isnan(sum[i])));
     }
 }
+
+/* The element (row, column, output) of y by definition. weight: [outputs, inputs, kernel_h, kernel_w]. */
+static double by_definition(const att_conv_spec *spec, const float *x, const float *weight, int64_t row, int64_t column,
+                            int64_t output)
+{
+    double sum = 0;
+    for (int64_t u = 0; u < spec->kernel_h; u++)
+        for (int64_t v = 0; v < spec->kernel_w; v++) {
+            int64_t from_row = row * spec->stride - spec->above + u * spec->dilation;
+            int64_t from_column = column * spec->stride - spec->left + v * spec->dilation;
+            if (from_row < 0 || from_row >= spec->height || from_column < 0 || from_column >= spec->width)
+                continue;
+            for (int64_t c = 0; c < spec->inputs; c++)
+                sum += (double)x[(from_row * spec->width + from_column) * spec->inputs + c] *
+                       weight[((output * spec->inputs + c) * spec->kernel_h + u) * spec->kernel_w + v];
+        }
+    return sum;
+}
+
+static float *drawn_numbers(int64_t count, uint64_t *state)
+{
+    float *numbers = malloc((size_t)count * sizeof(float));
+    assert_non_null(numbers);
+    for (int64_t i = 0; i < count; i++) {
+        *state = *state * 6364136223846793005u + 1442695040888963407u;
+        numbers[i] = (float)(*state >> 40) / (1 << 23) - 1;
+    }
+    return numbers;
+}
+
+/* The largest difference, relative to the square root of the number of products. Every third row and column is
+ * compared, and the last ones. */
+static double difference_of(const att_conv_spec *spec, const float *x, const float *weight, const float *y)
+{
+    double largest = 0;
+    for (int64_t row = 0; row < spec->out_h; row += row + 3 < spec->out_h ? 3 : 1)
+        for (int64_t column = 0; column < spec->out_w; column += column + 3 < spec->out_w ? 3 : 1) {
+            int64_t output = (row + column) % spec->outputs;
+            double found = y[(row * spec->out_w + column) * spec->outputs + output];
+            double difference = fabs(found - by_definition(spec, x, weight, row, column, output));
+            largest = largest >= difference ? largest : difference;
+        }
+    return largest / sqrt((double)(spec->inputs * spec->kernel_h * spec->kernel_w));
+}
+
+/* y for both samples; the caller frees it. */
+static float *convolved(const att_conv_spec *spec, const float *x, const float *weight)
+{
+    float *y = malloc((size_t)(spec->samples * spec->out_h * spec->out_w * spec->outputs) * sizeof(float));
+    att_conv *conv;
+    assert_int_equal(att_conv_create(context, spec, &conv), ATT_OK);
+    void *packed = aligned_alloc(64, (att_conv_packed_bytes(conv) + 63) / 64 * 64);
+    void *scratch = aligned_alloc(64, (att_conv_scratch_bytes(conv) + 127) / 64 * 64);
+    assert_true(y && packed && scratch);
+    assert_int_equal(att_conv_pack(conv, weight, packed), ATT_OK);
+    assert_int_equal(att_conv_run(conv, x, packed, y, scratch), ATT_OK);
+    att_conv_destroy(context, conv);
+    free(packed);
+    free(scratch);
+    return y;
+}
+
+/* Maps above the size from which AVX2 computes in tiles, with sides that tiles do not divide. */
+TEST(large_maps_are_convolved_by_definition)
+{
+    static const att_conv_spec specs[] = {
+        {.height = 91, .width = 97, .kernel_h = 3, .kernel_w = 3, .stride = 1, .dilation = 1, .above = 1, .left = 1},
+        {.height = 60, .width = 145, .kernel_h = 3, .kernel_w = 5, .stride = 2, .dilation = 1, .above = 0, .left = 2},
+        {.height = 85, .width = 100, .kernel_h = 3, .kernel_w = 2, .stride = 1, .dilation = 6, .above = 6, .left = 5},
+        {.height = 2900, .width = 3, .kernel_h = 3, .kernel_w = 3, .stride = 1, .dilation = 1, .above = 2, .left = 2}};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        att_conv_spec spec = specs[i];
+        spec.samples = 2;
+        spec.inputs = 64;
+        spec.outputs = 24;
+        spec.groups = 1;
+        spec.out_h = (spec.height + 2 * spec.above - spec.dilation * (spec.kernel_h - 1) - 1) / spec.stride + 1;
+        spec.out_w = (spec.width + 2 * spec.left - spec.dilation * (spec.kernel_w - 1) - 1) / spec.stride + 1;
+        int64_t x_count = spec.height * spec.width * spec.inputs, y_count = spec.out_h * spec.out_w * spec.outputs;
+        uint64_t state = i;
+        float *x = drawn_numbers(2 * x_count, &state);
+        float *weight = drawn_numbers(spec.outputs * spec.inputs * spec.kernel_h * spec.kernel_w, &state);
+        float *y = convolved(&spec, x, weight);
+        for (int sample = 0; sample < 2; sample++)
+            assert_true(difference_of(&spec, x + sample * x_count, weight, y + sample * y_count) < 4e-6); /* 1.1e-6 */
+        free(x);
+        free(weight);
+        free(y);
+    }
+}
+
+/* The size of a slice depends on the number of threads, and with it whether it is computed in tiles: bits do not. */
+TEST(a_slice_has_the_bits_of_the_whole)
+{
+    att_conv_spec whole = {.samples = 1,
+                           .height = 92,
+                           .width = 97,
+                           .inputs = 64,
+                           .out_h = 92,
+                           .out_w = 97,
+                           .outputs = 24,
+                           .kernel_h = 3,
+                           .kernel_w = 3,
+                           .stride = 1,
+                           .dilation = 1,
+                           .groups = 1,
+                           .above = 1,
+                           .left = 1};
+    att_conv_spec slice = whole;
+    slice.out_h = 40;
+    slice.height = 41;
+    uint64_t state = 7;
+    float *x = drawn_numbers(whole.height * whole.width * whole.inputs, &state);
+    float *weight = drawn_numbers(whole.outputs * whole.inputs * 9, &state);
+    float *expected = convolved(&whole, x, weight), *found = convolved(&slice, x, weight);
+    assert_memory_equal(found, expected, (size_t)(slice.out_h * slice.out_w * slice.outputs) * sizeof(float));
+    free(x);
+    free(weight);
+    free(expected);
+    free(found);
+}
