@@ -1,15 +1,19 @@
 #include "base/core/threads.h"
 
-#include <sched.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "base/core/simd.h"
 #include "base/core/threads_pool.h"
 
-enum { SPINS_BEFORE_YIELD = 4096 };
+/* about 10 us: as long as it takes to sleep and to be woken */
+enum { SPINS_BEFORE_SLEEP = 1 << 14 };
 
 /* pthread_create() gives the same error for a lack of memory as for a limit on the number of threads. */
 static att_status fail_thread(att_context *context, int code, const char *what)
@@ -170,8 +174,27 @@ void att_threads_run(att_context *context, int threads, att_work_fn work, void *
 void att_barrier_init(att_barrier *barrier, int count)
 {
     atomic_init(&barrier->waiting, 0);
+    atomic_init(&barrier->sleeping, 0);
     atomic_init(&barrier->generation, 0);
     barrier->count = count;
+}
+
+/* Returns when the generation differs from the given one, or earlier. */
+static void sleep_in(att_barrier *barrier, int generation)
+{
+    atomic_fetch_add(&barrier->sleeping, 1);
+    syscall(SYS_futex, &barrier->generation, FUTEX_WAIT_PRIVATE, generation, NULL, NULL, 0);
+    atomic_fetch_sub(&barrier->sleeping, 1);
+}
+
+/* A thread that goes to sleep has been counted before the system compares the generation, so that it is either woken or
+ * does not fall asleep. */
+static void open_barrier(att_barrier *barrier)
+{
+    atomic_store(&barrier->waiting, 0);
+    atomic_fetch_add(&barrier->generation, 1);
+    if (atomic_load(&barrier->sleeping) > 0)
+        syscall(SYS_futex, &barrier->generation, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 void att_barrier_wait(att_barrier *barrier)
@@ -180,11 +203,10 @@ void att_barrier_wait(att_barrier *barrier)
         return;
     int generation = atomic_load(&barrier->generation);
     if (atomic_fetch_add(&barrier->waiting, 1) == barrier->count - 1) {
-        atomic_store(&barrier->waiting, 0);
-        atomic_fetch_add(&barrier->generation, 1);
+        open_barrier(barrier);
         return;
     }
     for (int spins = 0; atomic_load(&barrier->generation) == generation; spins++)
-        if (spins > SPINS_BEFORE_YIELD)
-            sched_yield();
+        if (spins >= SPINS_BEFORE_SLEEP)
+            sleep_in(barrier, generation);
 }

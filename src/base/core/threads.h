@@ -25,9 +25,10 @@ ATT_FOR_LAB att_status att_thread_start(att_context *context, pthread_t *thread,
  * itself (SIGSEGV and its like) do not wait. */
 ATT_FOR_LAB void att_signals_hold(sigset_t *before);
 
-/* A barrier for `count` threads. A waiting thread spins briefly, then yields the processor. */
+/* A barrier for `count` threads. A waiting thread spins briefly, then sleeps: on a busy processor, one that
+ * only yielded would get it back long after the others have come. */
 typedef struct att_barrier {
-    atomic_int waiting, generation;
+    atomic_int waiting, sleeping, generation;
     int count;
 } att_barrier;
 void att_barrier_init(att_barrier *barrier, int count);

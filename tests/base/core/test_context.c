@@ -153,12 +153,15 @@ typedef struct tally {
     att_barrier barrier;
     atomic_int arrived;
     int late;
+    bool slow; /* the others wait so long for thread 0 that they sleep */
 } tally;
 
 static void tally_thread(void *user, int thread)
 {
     tally *it = user;
     it->seen[thread]++;
+    if (it->slow && thread == 0)
+        usleep(2000);
     atomic_fetch_add(&it->arrived, 1);
     att_barrier_wait(&it->barrier);
     if (atomic_load(&it->arrived) < it->barrier.count)
@@ -172,6 +175,7 @@ TEST(every_thread_works_once_a_round)
     tally it = {0};
     for (int round = 0; round < 200; round++) {
         int threads = 1 + round % 4;
+        it.slow = round < 20;
         att_barrier_init(&it.barrier, threads);
         atomic_store(&it.arrived, 0);
         att_threads_run(context, threads, tally_thread, &it);
