@@ -9,9 +9,15 @@
 
 enum { MOST_HEADER = 1 << 16, MOST_NAME = 1024, LISTED = 8 };
 
+/* Limit on the total size of the arrays of a compressed archive, which are unpacked into memory: MOST_EXPANSION times
+ * the size of the file, plus FREE_BYTES. Pruned weights are a tenth of their size; without a limit, a small file could
+ * claim a thousand times its size. */
+enum { MOST_EXPANSION = 64, FREE_BYTES = 1 << 24 };
+
 typedef struct reading {
     const att_zip_records *archive;
     att_tensors *file;
+    uint64_t bytes_left; /* how many more bytes may be unpacked */
     att_text left_out;
     int left_out_count;
 } reading;
@@ -23,9 +29,15 @@ typedef struct array {
     bool backwards; /* Fortran's order: the first index varies fastest */
     att_safetensors_dtype dtype;
     att_shape shape;
-    uint64_t place; /* of the numbers in the file */
+    uint64_t begin; /* of the numbers in the array's file */
     uint64_t bytes; /* of the numbers */
 } array;
+
+/* The file of one array in the archive. */
+typedef struct content {
+    const att_zip_record *record;
+    const uint8_t *unpacked; /* [record->unpacked]; NULL: it is stored as it is */
+} content;
 
 static const char ARRAY[] = ".npy";
 
@@ -97,31 +109,41 @@ static bool read_dictionary(const char *header, array *a)
     return read_type(type, a) && (!a->known || read_shape(shape, &a->shape));
 }
 
+static att_status read_bytes(const reading *r, const content *from, uint64_t offset, void *out, size_t size)
+{
+    if (!from->unpacked)
+        return att_file_reader_read(r->file->reader, from->record->data + offset, out, size);
+    memcpy(out, from->unpacked + offset, size);
+    return ATT_OK;
+}
+
 /* Reads the header: the magic text, a version, the length of a dictionary, and this as Python writes it. */
-static att_status read_header(const reading *r, const att_zip_record *record, array *a)
+static att_status read_header(const reading *r, const content *from, array *a)
 {
     static const char damaged[] = "is no array of NumPy, or one of big-endian numbers or of more than 5 dimensions";
     enum { MAGIC = 6, VERSION_1 = 10, LATER = 12 };
     uint8_t first[LATER] = {0};
-    uint8_t *header = NULL;
+    char *header;
+    const att_pickle_text name = from->record->name;
+    const uint64_t size = from->record->unpacked;
     *a = (array){.known = false};
-    if (record->size < LATER)
-        return att_zip_record_refuse(r->archive, record->name, ATT_ERR_FORMAT, damaged);
-    ATT_TRY(att_file_reader_read(r->file->reader, record->data, first, LATER));
+    if (size < LATER)
+        return att_zip_record_refuse(r->archive, name, ATT_ERR_FORMAT, damaged);
+    ATT_TRY(read_bytes(r, from, 0, first, LATER));
     const uint64_t begin = first[MAGIC] == 1 ? VERSION_1 : LATER;
     uint64_t length = first[8] | (uint64_t)first[9] << 8;
     if (first[MAGIC] != 1)
         length |= (uint64_t)first[10] << 16 | (uint64_t)first[11] << 24;
     if (memcmp(first, "\x93NUMPY", MAGIC) != 0 || first[MAGIC] < 1 || first[MAGIC] > 3 || length > MOST_HEADER ||
-        length > record->size - begin)
-        return att_zip_record_refuse(r->archive, record->name, ATT_ERR_FORMAT, damaged);
-    att_status status = att_zip_records_bytes(r->archive, record->data + begin, length, &header);
+        length > size - begin)
+        return att_zip_record_refuse(r->archive, name, ATT_ERR_FORMAT, damaged);
+    ATT_TRY(att_new(r->file->context, &header, (size_t)length + 1, r->file->path));
+    att_status status = read_bytes(r, from, begin, header, (size_t)length);
     if (status == ATT_OK) {
-        header[length] = '\0';
-        a->place = record->data + begin + length;
-        a->bytes = record->size - begin - length;
-        if (!read_dictionary((const char *)header, a))
-            status = att_zip_record_refuse(r->archive, record->name, ATT_ERR_UNSUPPORTED, damaged);
+        a->begin = begin + length;
+        a->bytes = size - begin - length;
+        if (!read_dictionary(header, a))
+            status = att_zip_record_refuse(r->archive, name, ATT_ERR_UNSUPPORTED, damaged);
     }
     att_free(r->file->context, header);
     return status;
@@ -173,20 +195,43 @@ static att_status name_item(const reading *r, const att_zip_record *record, att_
     return ATT_OK;
 }
 
+/* Unpacks the array's file into the arena. */
+static att_status unpack(reading *r, content *from)
+{
+    const uint64_t size = from->record->unpacked;
+    if (size == 0)
+        return ATT_OK;
+    if (size > r->bytes_left)
+        return att_zip_record_refuse(r->archive, from->record->name, ATT_ERR_FORMAT,
+                                     "would be larger than an archive of this size may hold");
+    r->bytes_left -= size;
+    uint8_t *bytes = att_arena_allocate(&r->file->arena, (size_t)size);
+    if (!bytes)
+        return att_fail_memory(r->file->context, (size_t)size, r->file->path);
+    from->unpacked = bytes;
+    return att_zip_record_unpack(r->archive, from->record, bytes);
+}
+
 static att_status add_array(reading *r, att_zip_record *record)
 {
     att_tensors *file = r->file;
+    content from = {.record = record};
     array a;
-    ATT_TRY(att_zip_record_check_plain(r->archive, record, "as numpy.savez() writes it"));
-    ATT_TRY(read_header(r, record, &a));
+    ATT_TRY(record->deflated ? unpack(r, &from)
+                             : att_zip_record_check_plain(r->archive, record,
+                                                          "as numpy.savez() writes it, or one of savez_compressed()"));
+    ATT_TRY(read_header(r, &from, &a));
     if (!a.known)
         return leave_out(r, record->name, a.complex ? " (complex numbers)" : "");
     const int64_t count = att_shape_count(a.shape), size = (int64_t)att_safetensors_dtype_size(a.dtype);
     if (count < 0 || count > INT64_MAX / size || (uint64_t)(count * size) != a.bytes)
         return att_zip_record_refuse(r->archive, record->name, ATT_ERR_FORMAT,
                                      "has more or fewer bytes than its shape says");
-    ATT_TRY(att_zip_record_check(r->archive, record));
-    att_tensors_item item = {.info = {.dtype = a.dtype, .shape = a.shape, .count = count}, .place = a.place};
+    if (!from.unpacked)
+        ATT_TRY(att_zip_record_check(r->archive, record));
+    att_tensors_item item = {.info = {.dtype = a.dtype, .shape = a.shape, .count = count},
+                             .place = record->data + a.begin,
+                             .data = from.unpacked ? from.unpacked + a.begin : NULL};
     ATT_TRY(name_item(r, record, &item));
     if (a.backwards && count > 0)
         ATT_TRY(set_strides(r, &item));
@@ -218,7 +263,10 @@ static att_status add_arrays(reading *r, att_text *origin)
 att_status att_npz_collect(const att_zip_records *archive)
 {
     att_context *context = archive->file->context;
-    reading r = {.archive = archive, .file = archive->file, .left_out.context = context};
+    reading r = {.archive = archive,
+                 .file = archive->file,
+                 .bytes_left = att_file_reader_size(archive->file->reader) * MOST_EXPANSION + FREE_BYTES,
+                 .left_out.context = context};
     att_text origin = {.context = context};
     att_status status = add_arrays(&r, &origin);
     att_text_free(&r.left_out);

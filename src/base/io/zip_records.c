@@ -9,7 +9,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 
-enum { MOST_DIRECTORY = 1 << 26, CHECK_BYTES = 1 << 18 };
+enum { MOST_DIRECTORY = 1 << 26, CHECK_BYTES = 1 << 18, DEFLATED = 8, RAW_DEFLATE = -15, MOST_INFLATED = 1 << 30 };
 
 typedef att_zip_records archive;
 typedef att_zip_record record;
@@ -62,8 +62,10 @@ static att_status read_entry(const archive *a, const att_zip_entry *entry, recor
     *r = (record){.name = {entry->name, entry->name_length},
                   .begin = entry->begin + a->zip.offset,
                   .size = entry->packed_size,
+                  .unpacked = entry->size,
                   .checksum = entry->checksum,
-                  .packed = entry->method != 0 || entry->packed_size != entry->size || entry->encrypted};
+                  .packed = entry->method != 0 || entry->packed_size != entry->size || entry->encrypted,
+                  .deflated = entry->method == DEFLATED && !entry->encrypted};
     return place_record(a, r);
 }
 
@@ -137,6 +139,55 @@ att_status att_zip_record_check_plain(const archive *a, const record *found, con
     return att_zip_record_refuse(a, found->name, ATT_ERR_UNSUPPORTED, what);
 }
 
+static const char damaged[] = "has a wrong checksum (CRC-32); the file is damaged: copy or download it again";
+
+/* Unpacks until the data end, or `out` is full; *code is then zlib's Z_STREAM_END or Z_BUF_ERROR. *left: bytes of `out`
+ * that are not written. */
+static att_status inflate_all(att_file_window *window, const record *from, z_stream *z, uint8_t *out, uint64_t *left,
+                              int *code)
+{
+    uint64_t used = 0;
+    for (*code = Z_OK; *code == Z_OK;) {
+        const uint64_t packed = from->size - used;
+        const unsigned room = *left < MOST_INFLATED ? (unsigned)*left : MOST_INFLATED;
+        const uint8_t *bytes;
+        size_t shown;
+        ATT_TRY(att_file_window_peek(window, from->data + used, packed < CHECK_BYTES ? (size_t)packed : CHECK_BYTES,
+                                     &bytes, &shown));
+        const unsigned supply = (unsigned)(packed < shown ? packed : shown);
+        z->next_in = (z_const Bytef *)(uintptr_t)bytes;
+        z->avail_in = supply;
+        z->next_out = out;
+        z->avail_out = room;
+        *code = inflate(z, Z_NO_FLUSH);
+        used += supply - z->avail_in;
+        out += room - z->avail_out;
+        *left -= room - z->avail_out;
+    }
+    return ATT_OK;
+}
+
+att_status att_zip_record_unpack(const archive *a, const record *from, void *out)
+{
+    att_file_window window = {.reader = a->file->reader};
+    z_stream z = {.next_out = out};
+    uint64_t left = from->unpacked;
+    int code;
+    if (inflateInit2(&z, RAW_DEFLATE) != Z_OK)
+        return att_fail_memory(a->file->context, sizeof z, a->file->path);
+    att_status status = inflate_all(&window, from, &z, out, &left, &code);
+    inflateEnd(&z);
+    att_file_window_free(&window);
+    if (status == ATT_OK && code == Z_MEM_ERROR)
+        return att_fail_memory(a->file->context, sizeof z, a->file->path);
+    if (status == ATT_OK && (code != Z_STREAM_END || left > 0))
+        return att_zip_record_refuse(a, from->name, ATT_ERR_FORMAT,
+                                     "cannot be unpacked, or to another size; the file is damaged");
+    if (status == ATT_OK && from->checksum != (uint32_t)crc32_z(0, out, (size_t)from->unpacked))
+        return att_zip_record_refuse(a, from->name, ATT_ERR_FORMAT, damaged);
+    return status;
+}
+
 static att_status compute_checksum(const archive *a, const record *found, uint32_t *sum)
 {
     att_file_window window = {.reader = a->file->reader};
@@ -163,8 +214,7 @@ att_status att_zip_record_check(const archive *a, record *found)
     found->checked = true;
     if (sum == found->checksum)
         return ATT_OK;
-    return att_zip_record_refuse(a, found->name, ATT_ERR_FORMAT,
-                                 "has a wrong checksum (CRC-32); the file is damaged: copy or download it again");
+    return att_zip_record_refuse(a, found->name, ATT_ERR_FORMAT, damaged);
 }
 
 void att_zip_records_free(archive *a)

@@ -12,8 +12,9 @@ typedef struct att_zip_record {
     uint64_t begin; /* offset of its local header */
     uint64_t data;  /* offset of its `size` bytes of data */
     uint64_t size;
-    uint32_t checksum; /* CRC-32; 0 if missing, as after torch.serialization.set_crc32_options(False) */
-    bool packed, checked;
+    uint64_t unpacked;              /* bytes of the file, which `size` bytes hold */
+    uint32_t checksum;              /* CRC-32; 0 if missing, as after torch.serialization.set_crc32_options(False) */
+    bool packed, deflated, checked; /* deflated: packed, by the method that att_zip_record_unpack() reads */
 } att_zip_record;
 
 typedef struct att_zip_records {
@@ -35,7 +36,10 @@ bool att_zip_record_ends(const att_zip_record *record, const char *ending);
 
 /* Fails unless the file is stored as it is. advice: how to store it so. */
 att_status att_zip_record_check_plain(const att_zip_records *archive, const att_zip_record *record, const char *advice);
-/* Fails if the checksum is wrong; reads the data once. */
+/* Unpacks a deflated file into `out`, of record->unpacked bytes, and checks the checksum. Errors: ERR_FORMAT if the
+ * data are damaged, or more or fewer; ERR_IO, ERR_MEMORY. */
+att_status att_zip_record_unpack(const att_zip_records *archive, const att_zip_record *record, void *out);
+/* Fails if the checksum is wrong; reads the data once. Of files that are stored as they are. */
 att_status att_zip_record_check(const att_zip_records *archive, att_zip_record *record);
 /* Fails with "PATH: NAME in it WHAT". */
 att_status att_zip_record_refuse(const att_zip_records *archive, att_pickle_text name, att_status status,

@@ -1,4 +1,6 @@
 /* NumPy's archives as files of tensors. */
+#include <zlib.h>
+
 #include "base/io/npz.h"
 #include "base/io/safetensors_file.h"
 #include "base/io/torch_file.h"
@@ -70,6 +72,67 @@ SCRATCH_TEST(archives_without_real_numbers_are_refused)
     refused(self, ATT_ERR_FORMAT, "a zip archive without files, as numpy.savez() writes one without arrays");
 }
 
+/* Writes an archive of one array as numpy.savez_compressed() does. missing: how many bytes of the packed data are missing;
+ * more: added to the size in the directory. */
+static void write_packed(scratch *self, const char *dictionary, int count, size_t missing, int64_t more, uint32_t crc_off)
+{
+    bytes *array = calloc(1, sizeof *array), *to = calloc(1, sizeof *to);
+    uint8_t packed[512];
+    z_stream z = {.next_out = packed, .avail_out = sizeof packed};
+    put_array(array, dictionary, count);
+    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    z.next_in = array->data;
+    z.avail_in = (unsigned)array->size;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&z);
+    const size_t size = z.total_out - missing;
+    const uint32_t crc = checksum(array->data, array->size) + crc_off;
+    put(to, "PK\3\4\0\0\0\0\10\0\0\0\0\0", 14);
+    put_number(to, 0, 12);
+    put_number(to, 5, 4); /* of the name; and no extra */
+    ops(to, "x.npy");
+    put(to, packed, size);
+    const size_t directory = to->size;
+    put(to, "PK\1\2\0\0\0\0\0\0\10\0\0\0\0\0", 16);
+    put_number(to, crc, 4);
+    put_number(to, size, 4);
+    put_number(to, array->size + (uint64_t)more, 4);
+    put_number(to, 5, 2);
+    put_number(to, 0, 16); /* extra to the offset of the local header */
+    ops(to, "x.npy");
+    const size_t end = to->size;
+    put(to, "PK\5\6\0\0\0\0\1\0\1\0", 12);
+    put_number(to, end - directory, 4);
+    put_number(to, directory, 4);
+    put_number(to, 0, 2);
+    scratch_write(self, to->data, to->size);
+    free(array);
+    free(to);
+}
+
+SCRATCH_TEST(compressed_arrays_are_unpacked)
+{
+    write_packed(self, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n", 6, 0, 0, 0);
+    att_tensors *file = open_path(self, self->path);
+    assert_f32(file, "x", att_shape_of(2, 3), (const double[]){0, 2, 4, 1, 3, 5});
+    att_tensors_close(&file);
+    write_packed(self, "{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }", 6, 0, 0, 0);
+    refused(self, ATT_ERR_UNSUPPORTED, "without arrays of real numbers");
+    static const char plain_one[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }";
+    write_packed(self, plain_one, 6, 4, 0, 0);
+    refused(self, ATT_ERR_FORMAT, "x.npy in it cannot be unpacked, or to another size");
+    write_packed(self, plain_one, 6, 0, 1, 0);
+    refused(self, ATT_ERR_FORMAT, "cannot be unpacked, or to another size");
+    write_packed(self, plain_one, 6, 0, -1, 0);
+    refused(self, ATT_ERR_FORMAT, "cannot be unpacked, or to another size");
+    write_packed(self, plain_one, 6, 0, 0, 1);
+    refused(self, ATT_ERR_FORMAT, "x.npy in it has a wrong checksum");
+    write_packed(self, plain_one, 6, 0, 1 << 30, 0);
+    refused(self, ATT_ERR_FORMAT, "x.npy in it would be larger than an archive of this size may hold");
+    write_packed(self, "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }", 6, 0, 0, 0);
+    refused(self, ATT_ERR_FORMAT, "more or fewer bytes");
+}
+
 SCRATCH_TEST(damaged_arrays_are_refused)
 {
     static const struct {
@@ -87,8 +150,9 @@ SCRATCH_TEST(damaged_arrays_are_refused)
         {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "big-endian", 0, ATT_ERR_UNSUPPORTED},
         {"{'descr': '<f4', 'shape': (2,), }", "no array of NumPy", 0, ATT_ERR_UNSUPPORTED},
         {"", "no array of NumPy", 0, ATT_ERR_UNSUPPORTED},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "as numpy.savez() writes it", 8,
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "as numpy.savez() writes it", 9,
          ATT_ERR_UNSUPPORTED},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "cannot be unpacked", 8, ATT_ERR_FORMAT},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         write_array(self, all[i].dictionary, 2, all[i].method);
