@@ -1,21 +1,26 @@
 /* attscope/tensors.h - reads the named tensors of a file: safetensors, a PyTorch checkpoint, an archive of NumPy, or an
- * index of several such files.
+ * index or table of several files.
  *
  * The format is recognised by the contents, never by the file name. An index (model.safetensors.index.json,
  * pytorch_model.bin.index.json) is JSON whose object "weight_map" gives the file of each tensor. These files must lie
- * in its folder and hold exactly its tensors. They are read as one, without metadata. PyTorch checkpoints are the
- * files that torch.save() writes (.pth, .pt, .pth.tar, .th, .bin): a zip archive of one folder with one pickle, or the
- * pickles of PyTorch before 1.6. Checksums of a zip archive are verified if it has them. A restricted interpreter reads
- * the pickles: it builds tensors and containers only, and never runs code from the file. TorchScript programs are read
- * as the containers that their parts are, without their code. Archives of NumPy (.npz) are read if numpy.savez() wrote
- * them, uncompressed; slashes in names become dots. Other objects of a training are skipped, also those of classes that
+ * in its folder and hold exactly its tensors. They are read as one, without metadata. The table (.metadata) of
+ * torch.distributed.checkpoint is a pickle that says where in the files beside it the chunks of each tensor are; a
+ * tensor may be split along its first dimension only. PyTorch checkpoints are the files that torch.save() writes (.pth,
+ * .pt, .pth.tar, .th, .bin): a zip archive of one folder with one pickle, or the pickles of PyTorch before 1.6.
+ * Checksums of a zip archive are verified if it has them. A restricted interpreter reads the pickles: it builds tensors
+ * and containers only, and never runs code from the file. TorchScript programs are read as the containers that their
+ * parts are, without their code; so are modules that torch.save() wrote whole, with the names of their state_dict().
+ * Archives of NumPy (.npz) are those of numpy.savez() and numpy.savez_compressed(), whose arrays are unpacked into
+ * memory; slashes in names become dots. Other objects of a training run are skipped, also those of classes that
  * attscope does not know, unless they contain tensors where weights are expected. The tensors of a PyTorch checkpoint
  * are found in these steps:
  *
  *   1. the dictionary under the first of these keys that holds tensors; the search is repeated inside it: state_dict,
  *      model_state_dict, model, module, net, network, weights, params, teacher, student. If there is none, the file's
  *      only dictionary of tensors, if at most two tensors are beside it; else its own object: a dictionary, a list, or
- *      one tensor, which is named "tensor";
+ *      one tensor, which is named "tensor".
+ *      In a table of torch.distributed.checkpoint, the first part of the tensors' names is the key, or the second if
+ *      they share the first;
  *   2. the keys of nested containers are joined by dots;
  *   3. the names of wrappers (_orig_mod., _fsdp_wrapped_module., _checkpoint_wrapped_module., module.) are removed
  *      inside names (module. as the first or second part only), and prefixes that nearly all names have (module.,

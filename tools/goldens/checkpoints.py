@@ -1,4 +1,5 @@
-"""tests/goldens/checkpoints: files written by torch.save() in its two formats, and a small ViT.
+"""tests/goldens/checkpoints: files written by torch.save() in its two formats, a small ViT, and a folder of
+torch.distributed.checkpoint.
 
 tests/base/io/test_torch.c knows the content of kinds_*.pth: element i of a tensor, in memory order before it was transposed
 or sliced, is a multiple of i. In the old format, storages are named by their memory addresses. Here they are numbered
@@ -8,11 +9,15 @@ import argparse
 import collections
 import pathlib
 import pickle
+import shutil
 import sys
+import tempfile
 
 import numpy as np
 import timm
 import torch
+import torch.distributed.checkpoint
+from torch.distributed.tensor import Shard, distribute_tensor
 
 folder = pathlib.Path(sys.argv[1]) / "checkpoints"
 folder.mkdir(exist_ok=True)
@@ -109,6 +114,30 @@ def number_storages(path):
     path.write_bytes(data + keys + b"".join(contents.values()))
 
 
+def write_part(rank, path):
+    """What one of two processes writes: the rows of a tensor that it has, and its share of the whole ones."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{path}/meet", rank=rank, world_size=2)
+    mesh = torch.distributed.init_device_mesh("cpu", (2,))
+    model = {
+        "module.rows": distribute_tensor(torch.arange(10.0).view(5, 2), mesh, [Shard(0)]),
+        "module.turned": torch.arange(6.0).view(3, 2).t(),
+        "module.half": (torch.arange(3.0) / 2).half(),
+        "module.count": torch.tensor(7),
+    }
+    optim = {"state": {"rows": distribute_tensor(torch.ones(5, 2), mesh, [Shard(0)])}}
+    torch.distributed.checkpoint.save({"model": model, "optim": optim, "epoch": 3}, checkpoint_id=f"{path}/made")
+    torch.distributed.destroy_process_group()
+
+
+def distributed(to):
+    with tempfile.TemporaryDirectory() as path:
+        torch.multiprocessing.start_processes(write_part, (path,), 2, start_method="fork")
+        shutil.copytree(f"{path}/made", to, dirs_exist_ok=True)
+    table = pickle.loads((to / ".metadata").read_bytes())
+    table.storage_meta.checkpoint_id = table.storage_meta.save_id = ""  # a temporary path, and a random number
+    (to / ".metadata").write_bytes(pickle.dumps(table, protocol=4))
+
+
 torch.save(checkpoint(True), folder / "kinds_zip.pth")
 torch.save(kinds(True), folder / "kinds_protocol5.pth", pickle_protocol=5)
 torch.save(checkpoint(False), folder / "kinds_old.pth", _use_new_zipfile_serialization=False)
@@ -121,3 +150,4 @@ old = folder / "vit_old.pth"
 torch.save({"model": {"_orig_mod." + name: t for name, t in vit.state_dict().items()}, "epoch": 0}, old,
            _use_new_zipfile_serialization=False)
 number_storages(old)
+distributed(folder / "distributed")

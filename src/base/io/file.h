@@ -46,6 +46,9 @@ ATT_FOR_LAB att_status att_file_read(att_context *context, const char *path, siz
  * with ERR_IO, whereas a mapping would end this process with SIGBUS. */
 typedef struct att_file_reader att_file_reader;
 ATT_FOR_LAB att_status att_file_reader_open(att_context *context, const char *path, att_file_reader **reader);
+/* Makes a reader of `size` bytes of the file from offset `begin` on, which must be inside it, as of a file of its own.
+ * The other reader must outlive it. */
+att_status att_file_reader_open_part(const att_file_reader *of, uint64_t begin, uint64_t size, att_file_reader **part);
 /* Size of the file in bytes when it was opened. */
 ATT_FOR_LAB uint64_t att_file_reader_size(const att_file_reader *reader);
 /* Fails with ERR_IO if the file was written since it was opened. A file of its name that took its place, as by a

@@ -68,8 +68,9 @@ struct att_file_reader {
     att_context *context;
     char *path;
     int descriptor;
-    uint64_t size;
-    struct timespec changed; /* when it was changed last, when it was opened */
+    uint64_t begin, size;      /* of the part that is read; begin: 0 unless it is one of another reader */
+    const att_file_reader *of; /* the reader of the whole file, which has the descriptor; NULL: this one */
+    struct timespec changed;   /* when it was changed last, when it was opened */
 };
 
 static att_status start_reader(att_file_reader *reader, const char *path)
@@ -100,9 +101,24 @@ att_status att_file_reader_open(att_context *context, const char *path, att_file
     return status;
 }
 
+att_status att_file_reader_open_part(const att_file_reader *of, uint64_t begin, uint64_t size, att_file_reader **part)
+{
+    att_file_reader *created;
+    ATT_TRY(att_new(of->context, &created, 1, of->path));
+    *created = (att_file_reader){of->context, NULL, of->descriptor, of->begin + begin, size, of, of->changed};
+    created->path = att_copy_string(of->context, of->path);
+    if (created->path)
+        *part = created;
+    else
+        att_file_reader_close(&created);
+    return created ? ATT_OK : att_fail_memory(of->context, strlen(of->path) + 1, of->path);
+}
+
 att_status att_file_reader_check(const att_file_reader *reader)
 {
     struct stat now;
+    if (reader->of)
+        return att_file_reader_check(reader->of);
     if (fstat(reader->descriptor, &now) != 0)
         return att_system_fail(reader->context, errno, reader->path, "read");
     if ((uint64_t)now.st_size != reader->size || now.st_mtim.tv_sec != reader->changed.tv_sec ||
@@ -124,7 +140,7 @@ att_status att_file_reader_read(const att_file_reader *reader, uint64_t offset, 
     for (size_t done = 0; done < size;) {
         size_t some = size - done < MOST_READ ? size - done : MOST_READ;
         ATT_TRY(att_check_stop(reader->context, reader->path));
-        ssize_t got = pread(reader->descriptor, (char *)out + done, some, (off_t)(offset + done));
+        ssize_t got = pread(reader->descriptor, (char *)out + done, some, (off_t)(reader->begin + offset + done));
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -144,7 +160,7 @@ void att_file_reader_close(att_file_reader **reader)
     if (reader == NULL || *reader == NULL)
         return;
     att_file_reader *done = *reader;
-    if (done->descriptor >= 0)
+    if (done->descriptor >= 0 && !done->of)
         close(done->descriptor);
     att_free(done->context, done->path);
     att_free(done->context, done);

@@ -55,6 +55,9 @@ att_status att_tensors_read_torch_zip(att_tensors *file);
 att_status att_tensors_read_torch_pickles(att_tensors *file);
 /* For the index of several files. Sets file->shards. */
 att_status att_tensors_read_index(att_tensors *file);
+/* Opens the file `name` beside `file`, which names it, or finds it if it is open. *shard belongs to `file`, and has no
+ * tensors before a reader sets them. Errors: ERR_FORMAT for a name with a path, ERR_NOT_FOUND, ERR_IO, ERR_MEMORY. */
+att_status att_tensors_shard(att_tensors *file, const char *name, att_tensors **shard);
 /* For an open file that an index names: safetensors, a zip archive or pickles. */
 att_status att_tensors_read_shard(att_tensors *shard);
 /* Fails for a file of another kind (ERR_FORMAT). is: from att_other_file(), or words like these. */

@@ -1,6 +1,5 @@
 /* Weights in several files, safetensors or PyTorch's, and the index that names them: {"metadata": {...}, "weight_map":
- * {"<tensor>":
- * "<file>", ...}}. */
+ * {"<tensor>": "<file>", ...}}. */
 #include <limits.h>
 #include <string.h>
 
@@ -11,28 +10,19 @@
 enum { MOST_INDEX_BYTES = 16 << 20, MOST_SHARDS = 1000 };
 
 /* The files must lie beside the index. */
-static att_status check_name(const att_tensors *file, const json_t *name)
+static att_status check_name(const att_tensors *file, const char *name)
 {
-    const char *text = json_string_value(name);
-    if (text && *text && *text != '.' && strlen(text) < 256 &&
-        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(text))
+    if (name && *name && *name != '.' && strlen(name) < 256 &&
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name))
         return ATT_OK;
     return att_fail(file->context, ATT_ERR_FORMAT,
-                    "%s: its \"weight_map\" names \"%.80s\"; expected the name of a file of weights in the same folder",
-                    file->path, text ? text : "");
+                    "%s: names \"%.80s\"; expected the name of a file of weights in the same folder", file->path,
+                    name ? name : "");
 }
 
 static const char *shard_name(const att_tensors *file, int shard)
 {
     return att_path_last(file->shards[shard]->path);
-}
-
-static bool has_shard(const att_tensors *file, const char *name)
-{
-    for (int i = 0; i < file->shard_count; i++)
-        if (strcmp(shard_name(file, i), name) == 0)
-            return true;
-    return false;
 }
 
 static att_status open_shard(att_tensors *file, att_tensors *shard, const char *name)
@@ -52,21 +42,34 @@ static att_status open_shard(att_tensors *file, att_tensors *shard, const char *
     shard->path = att_arena_string(&shard->arena, path);
     if (!shard->path)
         return att_fail_memory(file->context, strlen(path), path);
-    ATT_TRY(att_file_reader_open(file->context, path, &shard->reader));
-    return att_tensors_read_shard(shard);
+    return att_file_reader_open(file->context, path, &shard->reader);
 }
 
-static att_status add_shard(att_tensors *file, const char *name)
+att_status att_tensors_shard(att_tensors *file, const char *name, att_tensors **shard)
 {
     ATT_TRY(att_check_stop(file->context, file->path));
-    if (has_shard(file, name))
-        return ATT_OK;
+    ATT_TRY(check_name(file, name));
+    for (int i = file->shard_count; i-- > 0;)
+        if (strcmp(shard_name(file, i), name) == 0) {
+            *shard = file->shards[i];
+            return ATT_OK;
+        }
+    if (!file->shards)
+        ATT_TRY(att_new(file->context, &file->shards, MOST_SHARDS, file->path));
     if (file->shard_count == MOST_SHARDS)
         return att_fail(file->context, ATT_ERR_FORMAT, "%s: names more than %d files", file->path, MOST_SHARDS);
+    ATT_TRY(att_new(file->context, shard, 1, name));
+    file->shards[file->shard_count++] = *shard;
+    return open_shard(file, *shard, name);
+}
+
+/* Opens and reads a file, unless it was read before. */
+static att_status add_shard(att_tensors *file, const char *name)
+{
+    const int count = file->shard_count;
     att_tensors *shard;
-    ATT_TRY(att_new(file->context, &shard, 1, name));
-    file->shards[file->shard_count++] = shard;
-    return open_shard(file, shard, name);
+    ATT_TRY(att_tensors_shard(file, name, &shard));
+    return file->shard_count > count ? att_tensors_read_shard(shard) : ATT_OK;
 }
 
 /* The index and the files must list the same tensors. */
@@ -108,12 +111,7 @@ static att_status read_map(att_tensors *file, const json_t *map)
     if (!json_is_object(map) || json_object_size(map) == 0)
         return att_fail(file->context, ATT_ERR_FORMAT,
                         "%s: not an index of files of weights; expected an object \"weight_map\"", file->path);
-    ATT_TRY(att_new(file->context, &file->shards, MOST_SHARDS, file->path));
-    json_object_foreach((json_t *)map, tensor, name)
-    {
-        ATT_TRY(check_name(file, name));
-        ATT_TRY(add_shard(file, json_string_value(name)));
-    }
+    json_object_foreach((json_t *)map, tensor, name) ATT_TRY(add_shard(file, json_string_value(name)));
     for (int i = 0; i < file->shard_count; i++)
         ATT_TRY(check_shard(file, i, map));
     return gather(file, map);

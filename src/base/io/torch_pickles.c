@@ -7,6 +7,7 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "base/io/torch_distributed.h"
 #include "base/io/torch_state.h"
 
 enum { PROTOCOL = 1001, COUNT_BYTES = 8, FIRST_BYTES = 1 << 20 };
@@ -18,6 +19,7 @@ typedef struct reading {
     size_t size;
     uint64_t at;      /* offset in the file of the next byte to read */
     uint32_t *by_key; /* indices of the pickle's storages, sorted by key */
+    bool distributed; /* the first pickle is the table of torch.distributed.checkpoint, which no others follow */
 } reading;
 
 static att_status refuse(const reading *r, const char *what)
@@ -56,12 +58,20 @@ static bool is_big_endian(const att_pickle *pickle, const att_pickle_value *mach
     return false;
 }
 
-static att_status read_preface(reading *r)
+/* *table: the value of the first pickle. */
+static att_status read_preface(reading *r, att_pickle_ref *table)
 {
     att_pickle_ref root;
     ATT_TRY(read_next(r, &root));
+    *table = root;
+    r->distributed = att_torch_is_distributed(&r->pickle, root);
+    if (r->distributed)
+        return ATT_OK;
     if (!is_magic(att_pickle_at(&r->pickle, root)))
-        return refuse(r, "a pickle, but not one written by torch.save()");
+        return refuse(
+            r,
+            "a pickle, but not one written by torch.save(); in Python, load it and save its arrays as tensors "
+            "by torch.save()");
     ATT_TRY(read_next(r, &root));
     const att_pickle_value *version = att_pickle_at(&r->pickle, root);
     if (version->kind != ATT_PICKLE_INT || version->number != PROTOCOL)
@@ -189,7 +199,9 @@ static att_status read_storages(reading *r, att_pickle_ref keys)
 
 static att_status read_pickles(reading *r, att_pickle_ref *root, att_pickle_ref *keys)
 {
-    ATT_TRY(read_preface(r));
+    ATT_TRY(read_preface(r, root));
+    if (r->distributed)
+        return ATT_OK;
     ATT_TRY(read_next(r, root));
     ATT_TRY(sort_storages(r));
     return read_next(r, keys);
@@ -229,6 +241,8 @@ static att_status read_file(reading *r)
 {
     att_pickle_ref root, keys;
     ATT_TRY(find_pickles(r, &root, &keys));
+    if (r->distributed)
+        return att_torch_distributed_collect(r->file, &r->pickle, root);
     ATT_TRY(read_storages(r, keys));
     return att_torch_state_collect(r->file, &r->pickle, root);
 }

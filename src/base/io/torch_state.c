@@ -24,11 +24,17 @@ enum { MOST_EXPANSION = 8, FREE_BYTES = 1 << 24 };
 
 static const char *const weight_keys[] = {"state_dict", "model_state_dict", "model",  "module",  "net",
                                           "network",    "weights",          "params", "teacher", "student"};
-static const char *const average_keys[] = {"state_dict_ema", "model_ema", "ema_state_dict", "ema", "params_ema"};
+static const char *const average_keys[] = {"state_dict_ema", "model_ema", "ema_model",
+                                           "ema_state_dict", "ema",       "params_ema"};
 enum {
     WEIGHT_KEYS = sizeof weight_keys / sizeof *weight_keys,
     AVERAGE_KEYS = sizeof average_keys / sizeof *average_keys
 };
+
+const char *att_torch_weight_key(int index)
+{
+    return index < WEIGHT_KEYS ? weight_keys[index] : NULL;
+}
 
 typedef struct collector {
     att_tensors *file;
@@ -51,6 +57,25 @@ static att_status refuse(const collector *t, const char *what)
 static bool is_container(const att_pickle_value *value)
 {
     return value->kind == ATT_PICKLE_DICT || value->kind == ATT_PICKLE_LIST || value->kind == ATT_PICKLE_TUPLE;
+}
+
+/* Sets *state to the members of an object that is a network of PyTorch (torch.nn.Module), saved as a whole. */
+static bool is_module(const att_pickle *pickle, att_pickle_ref ref, att_pickle_ref *state)
+{
+    const att_pickle_value *value = att_pickle_at(pickle, ref);
+    att_pickle_ref found;
+    if (value->kind != ATT_PICKLE_OPAQUE)
+        return false;
+    *state = pickle->cells[value->cells.last].value;
+    return att_pickle_find(pickle, *state, "_parameters", &found) &&
+           att_pickle_find(pickle, *state, "_modules", &found);
+}
+
+/* Whether the value can be a network: a container, or a module. */
+static bool is_network(const att_pickle *pickle, att_pickle_ref ref)
+{
+    att_pickle_ref state;
+    return is_container(att_pickle_at(pickle, ref)) || is_module(pickle, ref, &state);
 }
 
 static void list_ignored(collector *t, att_pickle_text name)
@@ -94,7 +119,7 @@ static const char *find_keys(collector *t, att_pickle_ref dict, const char *cons
                              att_pickle_ref *found)
 {
     for (int i = 0; i < count; i++)
-        if (att_pickle_find(t->pickle, dict, keys[i], found) && is_container(att_pickle_at(t->pickle, *found)) &&
+        if (att_pickle_find(t->pickle, dict, keys[i], found) && is_network(t->pickle, *found) &&
             holds_tensors(t, *found, 0))
             return keys[i];
     return NULL;
@@ -355,6 +380,55 @@ static att_status collect_container(collector *t, const att_pickle_value *value,
     return ATT_OK;
 }
 
+/* Whether a module's buffer is one that its state_dict() leaves out. */
+static bool is_temporary(const att_pickle *pickle, att_pickle_ref state, const att_pickle_value *name)
+{
+    enum { CLASS, ARGUMENTS, PARTS };
+    att_pickle_ref set, parts[PARTS], list;
+    if (name->kind != ATT_PICKLE_TEXT || !att_pickle_find(pickle, state, "_non_persistent_buffers_set", &set))
+        return false;
+    const att_pickle_value *value = att_pickle_at(pickle, set);
+    if (value->kind != ATT_PICKLE_OPAQUE || att_pickle_items(pickle, value, parts, PARTS) < PARTS)
+        return false;
+    value = att_pickle_at(pickle, parts[ARGUMENTS]); /* a tuple of the list of names */
+    if (value->kind != ATT_PICKLE_TUPLE || att_pickle_items(pickle, value, &list, 1) != 1)
+        return false;
+    value = att_pickle_at(pickle, list);
+    uint32_t cell = value->cells.first;
+    bool found = false;
+    for (uint32_t i = 0; value->kind == ATT_PICKLE_LIST && i < value->cells.count && !found; i++) {
+        const att_pickle_value *item = att_pickle_at(pickle, pickle->cells[cell].value);
+        found = item->kind == ATT_PICKLE_TEXT && att_pickle_text_compare(item->text, name->text) == 0;
+        cell = pickle->cells[cell].next;
+    }
+    return found;
+}
+
+/* Adds what a module's state_dict() has: parameters, buffers, and those of the modules in it. */
+static att_status collect_module(collector *t, att_pickle_ref state, int depth)
+{
+    static const char *const groups[] = {"_parameters", "_buffers", "_modules"};
+    const att_pickle_cell *cells = t->pickle->cells;
+    att_pickle_ref group;
+    if (depth >= MOST_DEPTH)
+        return refuse(t, "its modules are nested deeper than 16 levels, or contain themselves");
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        if (!att_pickle_find(t->pickle, state, groups[g], &group))
+            continue;
+        const att_pickle_value *dict = att_pickle_at(t->pickle, group);
+        uint32_t cell = dict->cells.first, count = dict->kind == ATT_PICKLE_DICT ? dict->cells.count : 0;
+        for (uint32_t i = 0; i + 1 < count; i += 2, cell = cells[cells[cell].next].next) {
+            const att_pickle_value *key = att_pickle_at(t->pickle, cells[cell].value);
+            const att_pickle_ref member = cells[cells[cell].next].value;
+            if (t->steps-- <= 0)
+                return refuse(t, "its modules have more than 4194304 values");
+            if (att_pickle_at(t->pickle, member)->kind != ATT_PICKLE_NONE && !is_temporary(t->pickle, state, key))
+                ATT_TRY(collect_member(t, key, member, depth));
+        }
+    }
+    return ATT_OK;
+}
+
 /* Ignores an OPAQUE value without tensors. Fails if the value contains tensors, because only the value's class knows
  * their meaning. */
 static att_status collect_object(collector *t, att_pickle_text name, att_pickle_ref ref)
@@ -381,6 +455,9 @@ static att_status collect(collector *t, att_pickle_ref ref, int depth)
 {
     if (att_pickle_script_state(t->pickle, &ref))
         return collect_container(t, att_pickle_at(t->pickle, ref), depth);
+    att_pickle_ref state;
+    if (is_module(t->pickle, ref, &state))
+        return collect_module(t, state, depth);
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
     att_pickle_text name = {t->name.data ? t->name.data : "", t->name.length};
     bool counter = strcmp(name.bytes, "n_averaged") == 0; /* of torch.optim.swa_utils.AveragedModel */
@@ -395,6 +472,13 @@ static att_status collect(collector *t, att_pickle_ref ref, int depth)
 }
 
 /* --- the whole checkpoint ----------------------------------------------------------------------------------------- */
+
+/* Adds the tensors of `root`. One that is no container gets the name "tensor". */
+static att_status collect_root(collector *t, att_pickle_ref root)
+{
+    const bool single = att_pickle_at(t->pickle, root)->kind == ATT_PICKLE_TENSOR;
+    return single ? collect_named(t, (att_pickle_text){"tensor", 6}, root, 0) : collect(t, root, 0);
+}
 
 /* Adds the weights in `root`. key: the key of `root` in the checkpoint, NULL if `root` is the whole checkpoint. */
 static att_status collect_weights(collector *t, att_pickle_ref root, const char *key)
@@ -412,11 +496,15 @@ static att_status collect_weights(collector *t, att_pickle_ref root, const char 
         root = found;
         key = inner;
     }
-    if (!key)
+    att_pickle_ref state;
+    char class[ATT_PICKLE_SHOWN];
+    if (is_module(t->pickle, root, &state))
+        att_text_append(&t->origin, "%s%s", key ? ", a whole " : "whole ",
+                        att_pickle_show(att_pickle_class_name(t->pickle, att_pickle_at(t->pickle, root)), class));
+    else if (!key)
         att_text_append(&t->origin, "tensors");
-    bool single = att_pickle_at(t->pickle, root)->kind == ATT_PICKLE_TENSOR;
     t->name.length = 0;
-    ATT_TRY(single ? collect_named(t, (att_pickle_text){"tensor", 6}, root, 0) : collect(t, root, 0));
+    ATT_TRY(collect_root(t, root));
     return att_tensors_normalize_names(t->file, first, &t->origin);
 }
 
@@ -485,7 +573,9 @@ static int list_networks(collector *t, att_pickle_ref root, att_text *list, netw
         const att_pickle_value *key = att_pickle_at(t->pickle, cells[cell].value);
         const att_pickle_ref held = cells[cells[cell].next].value;
         char shown[ATT_PICKLE_SHOWN];
-        if (key->kind != ATT_PICKLE_TEXT || att_pickle_at(t->pickle, held)->kind != ATT_PICKLE_DICT ||
+        att_pickle_ref state;
+        if (key->kind != ATT_PICKLE_TEXT ||
+            (att_pickle_at(t->pickle, held)->kind != ATT_PICKLE_DICT && !is_module(t->pickle, held, &state)) ||
             is_optimizer(t, held) || !holds_tensors(t, held, 0))
             continue;
         if (count < LISTED)
@@ -592,7 +682,7 @@ att_status att_torch_state_collect(att_tensors *file, const att_pickle *pickle, 
     att_text_append(&t.origin, t.is_script ? "TorchScript's " : "PyTorch's ");
     att_status status = collect_metadata(file, pickle, root);
     if (status == ATT_OK)
-        status = file->is_shard ? collect(&t, root, 0) : collect_all(&t, root);
+        status = file->is_shard ? collect_root(&t, root) : collect_all(&t, root);
     if (status == ATT_OK)
         status = finish(&t);
     att_text_free(&t.name);

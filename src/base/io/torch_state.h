@@ -16,6 +16,9 @@ enum { ATT_TORCH_MOST_PICKLE = 1 << 30 };
  * storage, containers that contain themselves), ERR_UNSUPPORTED, ERR_MEMORY. */
 att_status att_torch_state_collect(att_tensors *file, const att_pickle *pickle, att_pickle_ref root);
 
+/* The keys under which programs store a network's weights, the most usual first; NULL past the last. */
+const char *att_torch_weight_key(int index);
+
 /* Returns the size of a storage in bytes, or -1 on overflow. */
 int64_t att_torch_storage_bytes(const att_pickle_storage *storage);
 

@@ -93,13 +93,19 @@ static att_status check_single(const archive *a)
     return ATT_OK;
 }
 
+#define PACKED "an archive of other files; unpack it"
+
 /* Refuses archives of other programs, known by the endings of their files' names. */
 static att_status check_other(const archive *a)
 {
     static const struct {
         const char *ending, *is;
     } others[] = {{".h5", "Keras' archive; in the program that made it, save the weights as safetensors"},
-                  {".safetensors", "an archive of other files; unpack it"}};
+                  {".safetensors", PACKED},
+                  {".pth", PACKED},
+                  {".pt", PACKED},
+                  {".ckpt", PACKED},
+                  {".tar", PACKED}};
     for (size_t i = 0; i < a->files.count; i++)
         for (size_t k = 0; k < sizeof others / sizeof *others; k++)
             if (att_zip_record_ends(&a->files.records[i], others[k].ending))

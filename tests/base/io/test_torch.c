@@ -191,6 +191,86 @@ static void write_checkpoint(scratch *self, const char *name, const bytes *value
     free(object);
 }
 
+static void begin_module(bytes *to, const char *class)
+{
+    global(to, "my.code", class);
+    ops(to, ")\x81}(");
+    text(to, "training");
+    ops(to, "\x89");
+}
+
+static void begin_group(bytes *to, const char *name)
+{
+    text(to, name);
+    ops(to, "}(");
+}
+
+/* A network that torch.save() wrote as a whole: {w, bias: None, kept and temporary buffers, layer: {w}}. */
+static void whole_network(bytes *to)
+{
+    begin_module(to, "Net");
+    begin_group(to, "_parameters");
+    text(to, "w");
+    tensor(to, &plain);
+    text(to, "bias");
+    ops(to, "Nu");
+    begin_group(to, "_buffers");
+    text(to, "kept");
+    tensor(to, &plain);
+    text(to, "temporary");
+    tensor(to, &plain);
+    ops(to, "u");
+    text(to, "_non_persistent_buffers_set");
+    global(to, "__builtin__", "set");
+    ops(to, "](");
+    text(to, "temporary");
+    ops(to, "e\x85R");
+    begin_group(to, "_modules");
+    text(to, "layer");
+    begin_module(to, "Layer");
+    begin_group(to, "_parameters");
+    text(to, "w");
+    tensor(to, &plain);
+    ops(to, "u");
+    begin_group(to, "_modules");
+    ops(to, "uub");
+    text(to, "none");
+    ops(to, "Nuub");
+}
+
+/* The classes are not known, and no code of theirs is needed. */
+SCRATCH_TEST(a_network_that_was_saved_whole_is_read)
+{
+    static const struct {
+        const char *key, *origin;
+    } all[] = {{NULL, "PyTorch's whole Net"},
+               {"model", "PyTorch's model, a whole Net; left out: epoch"},
+               {"mine", "PyTorch's mine, a whole Net; left out: epoch"}};
+    static const double expected[] = {1, 2, 3, 4};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        bytes *object = calloc(1, sizeof *object);
+        assert_non_null(object);
+        if (all[i].key) {
+            ops(object, "}(");
+            text(object, "epoch");
+            integer(object, 3);
+            text(object, all[i].key);
+        }
+        whole_network(object);
+        if (all[i].key)
+            ops(object, "u");
+        write_old(self, object, &plain_storage, 1);
+        free(object);
+        att_tensors *file = open_path(self, self->path);
+        assert_int_equal(att_tensors_count(file), 3);
+        assert_f32(file, "w", att_shape_of(2, 2), expected);
+        assert_f32(file, "kept", att_shape_of(2, 2), expected);
+        assert_f32(file, "layer.w", att_shape_of(2, 2), expected);
+        assert_string_equal(att_tensors_origin(file), all[i].origin);
+        att_tensors_close(&file);
+    }
+}
+
 SCRATCH_TEST(the_architecture_becomes_metadata)
 {
     bytes *said = calloc(1, sizeof *said);
