@@ -1,4 +1,6 @@
+#include <dirent.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -30,7 +32,7 @@ static att_status has_file(att_context *context, const char *folder, const char 
 }
 
 /* Refuses a folder of a program whose weights are not in a file of their own. */
-static att_status refuse_folder(att_context *context, const char *folder, char *path, size_t size)
+static att_status check_folder(att_context *context, const char *folder, char *path, size_t size)
 {
     static const struct {
         const char *file, *is;
@@ -38,9 +40,6 @@ static att_status refuse_folder(att_context *context, const char *folder, char *
         {"data.pkl",
          "is the content of a PyTorch checkpoint that was unpacked; pack it again, without compression: zip -0 -r "
          "weights.pth FOLDER"},
-        {".metadata",
-         "is a checkpoint of torch.distributed.checkpoint, in parts; make one file of it: python -m "
-         "torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER weights.pth"},
         {"zero_pp_rank_0_mp_rank_00_model_states.pt",
          "holds DeepSpeed's parts of the weights, one for each process (ZeRO-3); make one file of them with "
          "zero_to_fp32.py, which DeepSpeed wrote into the folder above it"},
@@ -51,27 +50,129 @@ static att_status refuse_folder(att_context *context, const char *folder, char *
         if (there)
             return att_fail(context, ATT_ERR_FORMAT, "%s %s", folder, others[i].is);
     }
-    return att_fail(context, ATT_ERR_NOT_FOUND,
-                    "%s is a folder without weights; expected model_best.safetensors, last.safetensors, "
-                    "model.safetensors or pytorch_model.bin in it, or the index of one of the latter",
-                    folder);
+    return ATT_OK;
 }
 
 /* Finds the first of the usual checkpoint files in a folder. */
-static att_status find_file(att_context *context, const char *folder, char *path, size_t size)
+static att_status find_file(att_context *context, const char *folder, char *path, size_t size, bool *there)
 {
-    static const char *const names[] = {"model_best.safetensors",      "last.safetensors",
-                                        "model.safetensors",           "model.safetensors.index.json",
-                                        "pytorch_model.bin",           "pytorch_model.bin.index.json",
-                                        "open_clip_model.safetensors", "open_clip_pytorch_model.bin",
-                                        "mp_rank_00_model_states.pt"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        bool there;
-        ATT_TRY(has_file(context, folder, names[i], path, size, &there));
-        if (there)
-            return ATT_OK;
+    static const char *const names[] = {"model_best.safetensors",
+                                        "last.safetensors",
+                                        "model.safetensors",
+                                        "model.safetensors.index.json",
+                                        "pytorch_model.bin",
+                                        "pytorch_model.bin.index.json",
+                                        "open_clip_model.safetensors",
+                                        "open_clip_pytorch_model.bin",
+                                        "model_best.pth.tar",
+                                        "last.pth.tar",
+                                        "pytorch_model_fsdp.bin",
+                                        "mp_rank_00_model_states.pt",
+                                        ".metadata"};
+    *there = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !*there; i++)
+        ATT_TRY(has_file(context, folder, names[i], path, size, there));
+    return ATT_OK;
+}
+
+/* Names in a folder, of which one may be that of the weights. */
+enum { LISTED = 8 };
+typedef struct candidates {
+    char first[LISTED][NAME_MAX + 1]; /* in order */
+    int count;
+    bool shards; /* files that only an index can join are among them */
+} candidates;
+
+static void add_candidate(candidates *c, const char *name)
+{
+    int at = c->count < LISTED ? c->count : LISTED;
+    c->count++;
+    for (; at > 0 && strcmp(name, c->first[at - 1]) < 0; at--)
+        if (at < LISTED)
+            strcpy(c->first[at], c->first[at - 1]);
+    if (at < LISTED)
+        snprintf(c->first[at], sizeof c->first[at], "%s", name);
+}
+
+/* Whether the file has one of several parts of the weights: "model-00001-of-00002.safetensors". */
+static bool is_shard(const char *name)
+{
+    return att_text_matches(
+               "*-?????" /* two texts, because "??-" is a trigraph */ "-of-?????.*", name) &&
+           !att_text_matches("*-of-00001.*", name);
+}
+
+static att_status list_candidates(att_context *context, const char *folder, char *path, size_t size, candidates *c)
+{
+    static const char weights[] = "*.ckpt,*.pth,*.pt,*.th,*.tar,*.bin,*.safetensors,*.npz",
+                      states[] = "optim*,scheduler*,scaler*,random_state*,rng_state*,training_args*,meta.pt",
+                      folders[] = "checkpoint*,version_*,lightning_logs,pytorch_model_fsdp_*,*.ckpt";
+    struct stat info;
+    att_status status = ATT_OK;
+    *c = (candidates){.count = 0};
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; status == ATT_OK && entries && (entry = readdir(entries));) {
+        const char *name = entry->d_name;
+        const bool file = att_text_matches_any(weights, name) && !att_text_matches_any(states, name);
+        if (*name == '.' || (!file && !att_text_matches_any(folders, name)))
+            continue;
+        status = att_path_join(context, folder, name, path, size);
+        if (status != ATT_OK || stat(path, &info) != 0 ||
+            (S_ISDIR(info.st_mode) ? !att_text_matches_any(folders, name) : !file))
+            continue;
+        c->shards |= is_shard(name);
+        add_candidate(c, name);
     }
-    return refuse_folder(context, folder, path, size);
+    if (entries)
+        closedir(entries);
+    return status;
+}
+
+/* Refuses a folder that has no weights, several, or parts of some. */
+static att_status refuse_folder(att_context *context, const char *folder, const candidates *c)
+{
+    if (c->count == 0)
+        return att_fail(context, ATT_ERR_NOT_FOUND,
+                        "%s is a folder without weights; expected model_best.safetensors, last.safetensors, "
+                        "model.safetensors or pytorch_model.bin in it, or the index of one of the latter",
+                        folder);
+    if (c->shards)
+        return att_fail(context, ATT_ERR_NOT_FOUND,
+                        "%s holds parts of weights, such as %s, and lacks their index, model.safetensors.index.json or "
+                        "pytorch_model.bin.index.json; copy or download it, too",
+                        folder, c->first[0]);
+    att_text list = {.context = context};
+    for (int i = 0; i < c->count && i < LISTED; i++)
+        att_text_append(&list, "%s%s", i > 0 ? ", " : "", c->first[i]);
+    att_status status =
+        list.failed ? att_fail_memory(context, list.capacity, "a message")
+                    : att_fail(context, ATT_ERR_NOT_FOUND, "%s holds several checkpoints: %s%s; name one of them",
+                               folder, list.data, c->count > LISTED ? ", ..." : "");
+    att_text_free(&list);
+    return status;
+}
+
+/* Finds the weights in a folder: a usual file, or else the only one that may be them. Lightning's and Accelerate's
+ * folders hold folders. */
+static att_status find_weights(att_context *context, const char *folder, int depth, char *path, size_t size)
+{
+    enum { MOST_DEPTH = 4 };
+    char inside[PATH_MAX];
+    struct stat info;
+    candidates c;
+    bool there;
+    ATT_TRY(find_file(context, folder, path, size, &there));
+    if (there)
+        return ATT_OK;
+    ATT_TRY(check_folder(context, folder, path, size));
+    ATT_TRY(list_candidates(context, folder, path, size, &c));
+    if (c.count != 1 || c.shards || depth == MOST_DEPTH)
+        return refuse_folder(context, folder, &c);
+    ATT_TRY(att_path_join(context, folder, c.first[0], path, size));
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+        return ATT_OK;
+    ATT_TRY(att_path_copy(context, path, inside, sizeof inside));
+    return find_weights(context, inside, depth + 1, path, size);
 }
 
 /* The same in a folder of DeepSpeed, which names the folder of the newest checkpoint in the file "latest". */
@@ -83,7 +184,7 @@ static att_status find_in(att_context *context, const char *folder, char *path, 
     bool there;
     ATT_TRY(has_file(context, folder, "latest", path, size, &there));
     if (!there)
-        return find_file(context, folder, path, size);
+        return find_weights(context, folder, 0, path, size);
     ATT_TRY(att_file_read(context, path, MOST_BYTES, &name, &length));
     name[strcspn(name, "\r\n")] = '\0';
     const bool plain = *name && !strchr(name, '/') && strcmp(name, "..") != 0;
@@ -91,7 +192,7 @@ static att_status find_in(att_context *context, const char *folder, char *path, 
                               : att_fail(context, ATT_ERR_FORMAT,
                                          "%s: expected the name of a folder beside it, as DeepSpeed writes", path);
     att_free(context, name);
-    return status == ATT_OK ? find_file(context, newest, path, size) : status;
+    return status == ATT_OK ? find_weights(context, newest, 0, path, size) : status;
 }
 
 static att_status check_name(att_context *context, const char *what)
@@ -119,7 +220,14 @@ static att_status find(att_context *context, const char *what, char *path, size_
     ATT_TRY(check_link(context, what));
     if (stat(what, &found) != 0)
         return att_hub_is_name(what) ? att_hub_find(context, what, path, size) : check_name(context, what);
-    return S_ISDIR(found.st_mode) ? find_in(context, what, path, size) : att_path_copy(context, what, path, size);
+    if (S_ISDIR(found.st_mode))
+        return find_in(context, what, path, size);
+    if (is_shard(att_path_last(what)))
+        return att_fail(context, ATT_ERR_FORMAT,
+                        "%s has one of several parts of the weights; name its folder, or the index, which ends in "
+                        ".index.json",
+                        what);
+    return att_path_copy(context, what, path, size);
 }
 
 /* As find(), for "WHAT#PART", too: the part follows the path of the file. */

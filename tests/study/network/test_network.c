@@ -115,6 +115,66 @@ static void expect_logits(const fixture *f, const char *path, int height, int wi
     att_model_destroy(&model);
 }
 
+static void link_into(const char *file, const char *folder, const char *name, char path[300])
+{
+    snprintf(path, 300, "%s/%s", folder, name);
+    assert_int_equal(link(file, path), 0);
+}
+
+static void is_found(fixture *f, const char *folder, const char *expected)
+{
+    char found[300];
+    assert_int_equal(att_network_find_file(f->context, folder, found, sizeof found), ATT_OK);
+    assert_string_equal(found, expected);
+}
+
+/* Folders of Lightning, Accelerate and the transformers library's Trainer, whose files have names of their own. */
+FIXTURE_TEST(the_only_checkpoint_in_a_folder_is_opened)
+{
+    char path[160], logs[160], version[200], checkpoints[240], one[300], other[300], index[300];
+    export(f, path);
+    path_to(f, "lightning_logs", logs);
+    snprintf(version, sizeof version, "%s/version_0", logs);
+    snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", version);
+    assert_int_equal(mkdir(logs, 0777), 0);
+    assert_int_equal(mkdir(version, 0777), 0);
+    assert_int_equal(mkdir(checkpoints, 0777), 0);
+    is_refused(f, logs, "checkpoints is a folder without weights");
+    link_into(path, checkpoints, "optimizer.pt", index); /* states of the training are no candidates */
+    link_into(path, version, "hparams.yaml", other);
+    link_into(path, checkpoints, "epoch=3-step=40.ckpt", one);
+    is_found(f, checkpoints, one);
+    is_found(f, version, one);
+    is_found(f, logs, one);
+    att_network *network = open_network(f, logs);
+    assert_string_equal(att_network_path(network), one);
+    att_network_close(&network);
+    link_into(path, checkpoints, "epoch=12-step=90.ckpt", other);
+    is_refused(f, logs, "checkpoints holds several checkpoints: epoch=12-step=90.ckpt, epoch=3-step=40.ckpt; name one");
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d.ckpt", i);
+        link_into(path, checkpoints, name, other);
+    }
+    is_refused(f, logs,
+               "several checkpoints: 0.ckpt, 1.ckpt, 2.ckpt, 3.ckpt, 4.ckpt, 5.ckpt, 6.ckpt, 7.ckpt, ...; name");
+}
+
+FIXTURE_TEST(parts_of_weights_are_not_taken_for_all)
+{
+    char path[160], folder[160], one[300], two[300];
+    export(f, path);
+    path_to(f, "sharded", folder);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    link_into(path, folder, "model-00001-of-00002.safetensors", one);
+    is_refused(f, folder, "holds parts of weights, such as model-00001-of-00002.safetensors, and lacks their index");
+    is_refused(f, one, "has one of several parts of the weights; name its folder, or the index");
+    assert_int_equal(unlink(one), 0);
+    link_into(path, folder, "model-00001-of-00001.safetensors", two);
+    is_found(f, folder, two);
+    is_found(f, two, two);
+}
+
 /* The folder of a training with DeepSpeed names its newest checkpoint. */
 FIXTURE_TEST(folders_of_other_programs_are_opened)
 {
@@ -149,7 +209,9 @@ FIXTURE_TEST(folders_of_other_programs_are_opened)
     assert_int_equal(unlink(name), 0);
     snprintf(name, sizeof name, "%s/.metadata", step);
     assert_int_equal(link(path, name), 0);
-    is_refused(f, step, "is a checkpoint of torch.distributed.checkpoint");
+    char found[300];
+    assert_int_equal(att_network_find_file(f->context, step, found, sizeof found), ATT_OK);
+    assert_string_equal(found, name);
     assert_int_equal(unlink(name), 0);
     snprintf(name, sizeof name, "%s/latest", folder);
     latest = fopen(name, "w");
