@@ -147,7 +147,7 @@ static int choose_metadata(job *j, const char *identity)
     for (int i = 0; i < count; i++) {
         const char *key = att_tensors_metadata_key(j->file, i);
         if (!cli_has_prefix(key, own_metadata) || strcmp(key, classes_key) == 0 || strcmp(key, colours_key) == 0 ||
-            cli_has_prefix(key, task_keys))
+            strcmp(key, ATT_PROJECTION_KEY) == 0 || cli_has_prefix(key, task_keys))
             add_metadata(j, key, att_tensors_metadata(j->file, key));
     }
     if (!att_tensors_metadata(j->file, "format"))

@@ -23,7 +23,7 @@ function answerBar(entry, before, colour) {
 }
 function answerList(answer, plain) {
   if (answer.classes || answer.boxes) return [];
-  if (!answer.top) return [element("p", { class: "reading" }, "This network predicts no classes.")];
+  if (!answer.top) return [element("p", { class: "reading" }, answer.no_classes)];
   const before = plain ? softmax(plain.logits) : null;
   const lost = plain && !answer.top.some((entry) => entry.class === plain.top[0].class) ? plain.top[0] : null;
   const after = lost && softmax(answer.logits);

@@ -204,6 +204,9 @@ ATT_API att_status att_model_identify(att_context *context, const att_tensors *f
 /* Writes an identity as text, at most `size` bytes with the NUL. Checkpoints store it as metadata under this key;
  * att_model_identify() reads it. Errors: ERR_ARGUMENT if `size` is too small. */
 #define ATT_IDENTITY_KEY "attscope"
+/* Key of "true" in the metadata of a network whose head gives features of a projection, as CLIP's, not scores of
+ * classes. */
+#define ATT_PROJECTION_KEY "attscope.projection"
 enum { ATT_IDENTITY_TEXT = 2048 };
 ATT_API att_status att_model_identity_text(att_context *context, const att_identity *identity, char *text, size_t size);
 

@@ -236,7 +236,8 @@ ATT_API att_status att_network_time(att_network *network, int runs,
  * and height in pixels of the photograph, or of the network's input if nothing tells where it lies. options: NULL
  * means att_answer_options_defaults(). If `options` has no class names, those of the network are used
  * (att_network_class_name()). Errors: ERR_MISMATCH (the selected outputs lack one that the task reads),
- * ERR_UNSUPPORTED (the task does not show predictions in this form), ERR_MEMORY, ERR_ARGUMENT (`answers` or `writer`
+ * ERR_UNSUPPORTED (the task does not show predictions in this form; the head gives features of a projection, as
+ * CLIP's), ERR_MEMORY, ERR_ARGUMENT (`answers` or `writer`
  * is NULL). */
 ATT_API att_status att_network_write(const att_network *network, const att_batch *answers,
                                      const att_answer_options *options, att_json_writer *writer);
@@ -291,7 +292,8 @@ ATT_API ATT_MUST_CHECK att_status att_network_check_path(const att_network *netw
  * folders ("9" before "10", or "10" before "9"). refuse: return ERR_MISMATCH if the data set has
  * another number of classes than the network and its numbers come from sorted folder names alone. */
 ATT_API att_status att_network_compare_classes(const att_network *network, const att_dataset *dataset, bool refuse);
-/* Returns ERR_UNSUPPORTED if the network has no head, or reads no images. consequence: the end of the message, such as
+/* Returns ERR_UNSUPPORTED if the network has no head, or one that gives features of a projection in place of scores of
+ * classes (CLIP), or reads no images. consequence: the end of the message, such as
  * "it cannot be evaluated"; NULL: none. */
 ATT_API att_status att_network_need_head(const att_network *network, const char *consequence);
 

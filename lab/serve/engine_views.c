@@ -162,7 +162,9 @@ static void write_place(const att_geometry *place, int channels, att_json_writer
     att_json_end_array(writer);
 }
 
-static att_status write_answer(const att_opened *o, const att_seat *s, att_json_writer *writer)
+/* A network without scores of classes has no prediction: "no_classes" says why. */
+static att_status write_answer(const att_engine *engine, const att_opened *o, const att_seat *s,
+                               att_json_writer *writer)
 {
     att_answer_options options = att_answer_options_defaults();
     options.outputs = true;
@@ -170,9 +172,10 @@ static att_status write_answer(const att_opened *o, const att_seat *s, att_json_
     write_place(&s->place, att_network_transform(o->network).channels, writer);
     att_json_put_number(writer, "milliseconds", s->milliseconds);
     att_engine_write_layers(s->explorer, writer);
-    return att_model_classes(att_network_model(o->network)) > 0
-               ? att_network_write(o->network, &s->answers, &options, writer)
-               : ATT_OK;
+    if (att_network_need_head(o->network, NULL) == ATT_OK)
+        return att_network_write(o->network, &s->answers, &options, writer);
+    att_json_put_string(writer, "no_classes", att_context_message(engine->context));
+    return ATT_OK;
 }
 
 att_status att_engine_write_answer(att_engine *engine, att_context *context, const att_engine_view *view,
@@ -183,7 +186,7 @@ att_status att_engine_write_answer(att_engine *engine, att_context *context, con
     ATT_TRY(att_engine_enter(engine, context));
     att_status status = att_engine_run(engine, view, &o, &s);
     if (status == ATT_OK)
-        status = write_answer(o, s, writer);
+        status = write_answer(engine, o, s, writer);
     return att_engine_leave(engine, status);
 }
 

@@ -42,6 +42,14 @@ for network in clip_projection clip; do
 done
 run 1 validate "$layouts/clip_projection" data
 err_has 'are features, not scores of classes: it cannot be evaluated'
+# Nor have its copies.
+run 0 convert "$layouts/clip_projection" projection.safetensors
+run 0 convert projection.safetensors again.safetensors
+run 0 convert "$layouts/clip_projection" projection --crop-mode center
+for network in projection.safetensors again.safetensors projection; do
+    run 1 predict $network "$here/../goldens/images/420.jpg"
+    err_has 'values are features, not scores of classes: it predicts nothing'
+done
 # A part of a file beside the config.json of the whole.
 run 1 inspect "$layouts/vit/model.safetensors#classifier"
 err_has 'config.json: describes transformers'\'' ViT, but the part "classifier" of '

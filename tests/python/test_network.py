@@ -701,6 +701,15 @@ class Answers(Case):
             np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)  # measured: 2e-7
             self.assertEqual(network.measure(images, "entropy", frame=False).images, 2)
 
+    def test_a_projection_gives_no_classes(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../goldens/layouts/clip_projection")
+        with attscope.open(folder) as network:
+            image = pictures(1, size=24)[0]
+            self.fails("features, not scores of classes", network.predict, image)
+            self.fails("features, not scores of classes", network.explore(image).predict)
+            self.fails("features, not scores of classes: relevance needs classes", network.relevance, image, "rollout")
+            self.assertEqual(network.outputs(image, "logits")["logits"].shape, (1, network.classes))
+
     def test_a_live_model_of_transformers_is_saved(self):
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../goldens/layouts/vit")
         saved = []

@@ -7,7 +7,7 @@ static const att_layout_row rows[] = {
 };
 
 /* CaiT has these tensors, too, and blocks of the class token only; timm's EVAs with learned rotary positions have their
- * frequencies. BEiT has biases of queries and values. */
+ * frequencies, those with fixed ones do not. BEiT has biases of queries and values. */
 const att_layout att_layout_authors_deit3 = {
     .name = "Meta's DeiT III",
     .prefixes = "",
@@ -15,6 +15,7 @@ const att_layout att_layout_authors_deit3 = {
     .variants =
         "deit3_base_patch16_224 deit3_base_patch16_384 deit3_small_patch16_224 deit3_small_patch16_384 "
         "deit3_medium_patch16_224 deit3_large_patch16_224 deit3_large_patch16_384 deit3_huge_patch14_224",
+    .alike = "timm's ViTs with fixed rotary positions (vit_small_patch16_rope_ape_224)",
     ATT_LAYOUT_ROWS(rows),
     .defaults = "",
 };

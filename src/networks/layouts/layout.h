@@ -125,6 +125,9 @@ typedef struct att_layout {
     /* Options, separated by blanks, of which neither tensors nor settings show anything, unless prepare() sets them:
      * their values are those that the program has by default, and a note says so. NULL: none. */
     const char *assumed;
+    /* Other networks whose files have the same tensors, for people; a note names them unless the caller gives the
+     * network. NULL: there are none. */
+    const char *alike;
     /* A file in JSON, whose settings prepare() and complete() read if it lies in the folder of the tensors; only of
      * layouts without `types`. NULL: there is none. */
     const char *side_file;

@@ -113,14 +113,19 @@ static bool is_of_timm(const att_tensors *file, const char *name)
     return !name || att_variant_find(file->context, name, &variant) != ATT_OK || variant.family->timm;
 }
 
-/* what: what was the layout's, "names". network: the network's name; NULL: one of timm's. */
-static att_status note_origin(att_tensors *file, const char *what, const att_layout *layout, const char *network)
+/* what: what was the layout's, "names". network: the network's name; NULL: one of timm's. given: whether the caller
+ * names the network. */
+static att_status note_origin(att_tensors *file, const char *what, const att_layout *layout, const char *network,
+                              bool given)
 {
     att_text text = {.context = file->context};
     att_text_append(&text, "%s%s%s of %s, changed to %s", file->origin, *file->origin ? "; " : "", what, layout->name,
                     is_of_timm(file, network) ? "timm's" : "attscope's");
     if (file->projects)
         att_text_append(&text, "; its outputs are features of a projection, not scores of classes");
+    if (layout->alike && !given)
+        att_text_append(&text, "; assumed: not one of %s, whose files have the same tensors; --model names one",
+                        layout->alike);
     const char *origin = text.failed ? NULL : att_arena_string(&file->arena, text.data);
     att_text_free(&text);
     if (!origin)
@@ -149,7 +154,7 @@ static att_status note_assumed(att_tensors *file, const att_layout *layout, cons
 
 /* Gives the file the layout's names, and metadata of the settings in *config and those that it leaves open. */
 static att_status take_layout(att_tensors *file, const att_layout *layout, const att_layout_source *source,
-                              att_config *config)
+                              const char *network, att_config *config)
 {
     if (layout->prepare)
         ATT_TRY(layout->prepare(source, config));
@@ -158,9 +163,11 @@ static att_status take_layout(att_tensors *file, const att_layout *layout, const
     ATT_TRY(att_layout_apply(layout, file));
     ATT_TRY(att_layout_configure(layout, source, config));
     ATT_TRY(describe(file, config));
+    if (file->projects)
+        ATT_TRY(att_tensors_add_metadata(file, ATT_PROJECTION_KEY, "true"));
     if (layout->name_classes)
         ATT_TRY(layout->name_classes(file));
-    return note_origin(file, "names and settings", layout, config->name);
+    return note_origin(file, "names and settings", layout, config->name, network);
 }
 
 /* Reads how images are prepared from a side file, or from its member `key`. *taken: whether the file has it. */
@@ -195,12 +202,13 @@ static att_status take_transformers(att_tensors *file, const att_layout *layout,
     att_config config = att_config_none();
     ATT_TRY(read_processor(file, &config));
     file->identity_from = att_from_config;
-    return take_layout(file, layout, source, &config);
+    return take_layout(file, layout, source, NULL, &config);
 }
 
 /* The same for a network whose layout the tensors show. settings: of the layout's side file; NULL: there is none. path:
  * of these, or of the tensors. */
-static att_status take_shown(att_tensors *file, const att_layout *layout, const char *path, const json_t *settings)
+static att_status take_shown(att_tensors *file, const att_layout *layout, const char *path, const json_t *settings,
+                             const char *network)
 {
     const att_torchvision *known = att_torchvision_of_file(file->path);
     const att_layout_source source = {file->context, file, path, described(settings), settings};
@@ -211,7 +219,7 @@ static att_status take_shown(att_tensors *file, const att_layout *layout, const 
     }
     file->identity_from = settings ? layout->side_file : att_from_tensor_names;
     file->preprocess_from = known ? att_from_file_name : file->identity_from;
-    return take_layout(file, layout, &source, &config);
+    return take_layout(file, layout, &source, network, &config);
 }
 
 /* Whether the caller names a network of another family than the layout's, and that family has the tensors under the
@@ -238,7 +246,7 @@ static att_status take_named(att_tensors *file, const char *network)
         return ATT_OK;
     att_status status = layout->side_file ? read_side_file(file, layout->side_file, &path, &settings) : ATT_OK;
     if (status == ATT_OK)
-        status = take_shown(file, layout, settings ? path.data : file->path, settings);
+        status = take_shown(file, layout, settings ? path.data : file->path, settings, network);
     json_decref(settings);
     att_text_free(&path);
     return status;
@@ -252,7 +260,7 @@ static att_status take_names(att_tensors *file)
     if (!layout || !layout->forms)
         return ATT_OK;
     ATT_TRY(att_layout_apply(layout, file));
-    return note_origin(file, "names", layout, NULL);
+    return note_origin(file, "names", layout, NULL, true);
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
@@ -291,8 +299,10 @@ att_status att_layout_take(att_tensors *file, const char *network)
 {
     json_t *root = NULL;
     att_text path;
-    if (att_tensors_metadata(file, ATT_IDENTITY_KEY))
+    if (att_tensors_metadata(file, ATT_IDENTITY_KEY)) {
+        file->projects = att_tensors_metadata(file, ATT_PROJECTION_KEY) != NULL;
         return take_names(file);
+    }
     att_status status = read_side_file(file, "config.json", &path, &root);
     if (status == ATT_OK)
         status = root ? take_described(file, path.data, root, network) : take_named(file, network);

@@ -200,9 +200,8 @@ att_status att_network_open_dataset(att_network *network, const char *const *pat
 
 /* --- classes ------------------------------------------------------------------------------------------------------ */
 
-att_status att_network_need_head(const att_network *network, const char *consequence)
+att_status att_network_check_scores(const att_network *network, const char *consequence)
 {
-    ATT_TRY(att_model_need_image(network->model));
     if (network->file && network->file->projects)
         return att_fail(network->context, ATT_ERR_UNSUPPORTED,
                         "%s: its last layer projects features into a space that images and texts share: its %d values "
@@ -210,6 +209,13 @@ att_status att_network_need_head(const att_network *network, const char *consequ
                         "a classifier to them)",
                         network->path, att_model_classes(network->model), consequence ? ": " : "",
                         consequence ? consequence : "");
+    return ATT_OK;
+}
+
+att_status att_network_need_head(const att_network *network, const char *consequence)
+{
+    ATT_TRY(att_model_need_image(network->model));
+    ATT_TRY(att_network_check_scores(network, consequence));
     if (att_model_classes(network->model) > 0)
         return ATT_OK;
     return att_fail(network->context, ATT_ERR_UNSUPPORTED,

@@ -5,6 +5,7 @@
 #include "base/core/memory.h"
 #include "base/io/file.h"
 #include "base/io/json.h"
+#include "base/io/tensors.h"
 #include "networks/models/timm_config.h"
 #include "study/network/network.h"
 #include "study/train/checkpoint.h"
@@ -122,7 +123,8 @@ static att_status export_files(const att_network *network, const char *folder, a
     ATT_TRY(att_file_make_folders(context, folder));
     const att_safetensors_beside beside = {config, text, length};
     return att_checkpoint_export_named(network->model, network->weights, att_network_trained_names(network),
-                                       network->known_classes, &beside, weights);
+                                       network->known_classes, network->file && network->file->projects, &beside,
+                                       weights);
 }
 
 att_status att_network_export(const att_network *network, const char *folder)

@@ -382,6 +382,7 @@ att_status att_network_write(const att_network *network, const att_batch *answer
                              att_json_writer *writer)
 {
     const att_answer_options named = complete(network, answers, options);
+    ATT_TRY(att_network_check_scores(network, NULL));
     return explain_missing(
         network, att_task_write(network->context, att_model_task(network->model).name, answers, &named, writer));
 }
@@ -390,6 +391,7 @@ att_status att_network_describe(const att_network *network, const att_batch *ans
                                 void (*line)(void *user, const char *text), void *user)
 {
     const att_answer_options named = complete(network, answers, options);
+    ATT_TRY(att_network_check_scores(network, NULL));
     return explain_missing(
         network, att_task_describe(network->context, att_model_task(network->model).name, answers, &named, line, user));
 }

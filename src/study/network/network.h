@@ -138,6 +138,9 @@ att_status att_network_add_image_sizes(att_network *network, const att_geometry 
  * the model's. */
 att_status att_network_take_inputs_of(att_network *network, const att_model *model, const att_batch *inputs,
                                       const att_geometry *places, att_batch *given, att_sized_inputs *room);
+/* Fails with ERR_UNSUPPORTED if the outputs of the network's head are features of a projection, not scores of classes.
+ * consequence: as in att_network_need_head(). */
+att_status att_network_check_scores(const att_network *network, const char *consequence);
 /* After opening `path` failed with `status`: returns it, or fails with ERR_UNSUPPORTED if att_network_check_path()
  * tells that the path is of another kind. */
 att_status att_network_explain_path(const att_network *network, const char *path, att_status status);

@@ -88,12 +88,14 @@ bool att_relevance_applies(const att_explorer *explorer)
     const att_graph *graph = explorer->graph;
     const att_value logits = att_graph_find_output(graph, att_task_class_output(graph));
     const att_model *model = att_reshaped_model(explorer->network, &explorer->reshaped);
-    return logits != ATT_NONE && att_value_shape(graph, logits).rank == 1 && att_model_image(model).field.name;
+    return att_network_check_scores(explorer->network, NULL) == ATT_OK && logits != ATT_NONE &&
+           att_value_shape(graph, logits).rank == 1 && att_model_image(model).field.name;
 }
 
 static att_status check_network(att_relevance *r, const att_model *model)
 {
     const att_graph *graph = r->explorer->graph;
+    ATT_TRY(att_network_check_scores(r->explorer->network, "relevance needs classes"));
     if (!att_relevance_applies(r->explorer))
         return att_fail(r->context, ATT_ERR_UNSUPPORTED,
                         "relevance needs a network that gives an image one class, and this one has %s",

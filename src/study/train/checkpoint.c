@@ -400,15 +400,16 @@ att_status att_checkpoint_write(const att_train_run *run, const att_train_state 
 
 att_status att_checkpoint_export(const att_model *model, const att_weights *weights, const char *path)
 {
-    return att_checkpoint_export_named(model, weights, NULL, NULL, NULL, path);
+    return att_checkpoint_export_named(model, weights, NULL, NULL, false, NULL, path);
 }
 
 att_status att_checkpoint_export_named(const att_model *model, const att_weights *weights, const char *classes,
-                                       const char *known, const att_safetensors_beside *beside, const char *path)
+                                       const char *known, bool projects, const att_safetensors_beside *beside,
+                                       const char *path)
 {
     att_context *context = att_graph_context(att_model_graph(model));
     content c = {.context = context, .weights = weights, .metadata = {.arena = {.context = context}}};
-    att_status status = att_metadata_identity(&c.metadata, model);
+    att_status status = att_metadata_identity(&c.metadata, model, projects);
     if (status == ATT_OK)
         status = att_metadata_classes(&c.metadata, classes, known);
     if (status == ATT_OK)

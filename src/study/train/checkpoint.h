@@ -48,9 +48,11 @@ typedef struct att_train_run {
 att_status att_checkpoint_write(const att_train_run *run, const att_train_state *state, const char *path);
 
 /* As att_checkpoint_export(), with the names of the classes (att_checkpoint_classes()), else the data set whose classes
- * they are (ATT_CLASSES_KEY). NULL: not known. beside: as in att_safetensors_content. */
+ * they are (ATT_CLASSES_KEY). NULL: not known. projects: whether its head gives
+ * features of a projection (ATT_PROJECTION_KEY). beside: as in att_safetensors_content. */
 att_status att_checkpoint_export_named(const att_model *model, const att_weights *weights, const char *classes,
-                                       const char *known, const att_safetensors_beside *beside, const char *path);
+                                       const char *known, bool projects, const att_safetensors_beside *beside,
+                                       const char *path);
 
 /* Reads the engine settings of the file's training: the lanes, the threads that share a lane (`parts`), and the memory
  * limit. *parts and *memory are 0 if the file lacks them. Errors: ERR_MISMATCH (the file holds no training),

@@ -69,12 +69,14 @@ static att_status finish(const att_metadata *metadata)
                             : ATT_OK;
 }
 
-att_status att_metadata_identity(att_metadata *metadata, const att_model *model)
+att_status att_metadata_identity(att_metadata *metadata, const att_model *model, bool projects)
 {
     char text[ATT_IDENTITY_TEXT];
     att_identity identity = att_model_identity(model);
     ATT_TRY(att_model_identity_text(metadata->arena.context, &identity, text, sizeof text));
     put(metadata, ATT_IDENTITY_KEY, text);
+    if (projects)
+        put(metadata, ATT_PROJECTION_KEY, "true");
     return finish(metadata);
 }
 
@@ -284,7 +286,7 @@ static void put_ids(att_metadata *metadata, const att_dataset *dataset)
 
 att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state)
 {
-    ATT_TRY(att_metadata_identity(metadata, run->model));
+    ATT_TRY(att_metadata_identity(metadata, run->model, false));
     put_text(metadata, version_key, training_version);
     att_metadata_each(run, put_line, metadata);
     if (run->teacher)

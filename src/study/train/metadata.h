@@ -15,8 +15,9 @@ typedef struct att_metadata {
 } att_metadata;
 void att_metadata_free(att_metadata *metadata);
 
-/* Fills the metadata with the model's identity only, or with everything that a resume needs. */
-att_status att_metadata_identity(att_metadata *metadata, const att_model *model);
+/* Fills the metadata with the model's identity only, or with everything that a resume needs. projects: as for
+ * att_checkpoint_export_named(). */
+att_status att_metadata_identity(att_metadata *metadata, const att_model *model, bool projects);
 /* Adds the names of the classes, one per line, or if they are NULL the data set that has them, unless it is NULL. */
 att_status att_metadata_classes(att_metadata *metadata, const char *lines, const char *known);
 att_status att_metadata_training(att_metadata *metadata, const att_train_run *run, const att_train_state *state);

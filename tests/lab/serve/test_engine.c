@@ -1,6 +1,7 @@
 /* The engine of the pages that explore attention, against the network itself. */
 #include "base/io/jpeg.h"
 #include "base/io/png_write.h"
+#include "golden_path.h"
 #include "lab/serve/engine_parts.h"
 #include "study/network/fixture.h"
 
@@ -948,5 +949,26 @@ FIXTURE_TEST(requests_can_be_stopped)
     assert_memory_equal(stopped, whole, sizeof whole);
     att_json_writer_destroy(&unfinished);
     att_context_destroy(&context);
+    end(&o);
+}
+
+/* The outputs of CLIP's projection are features, whose softmax says nothing. */
+FIXTURE_TEST(a_projection_gives_no_probabilities)
+{
+    char path[4096];
+    opened o = begin(f);
+    golden_path("layouts/clip_projection/model.safetensors", path, sizeof path);
+    const att_engine_view view = {.path = path, .image = "d0", .changes = ""};
+    size_t length;
+    att_json_begin_object(o.writer);
+    must(&o, att_engine_write_answer(o.engine, o.f->context, &view, o.writer));
+    must(&o, att_engine_write_model(o.engine, o.f->context, path, o.writer));
+    att_json_end_object(o.writer);
+    must(&o, att_json_writer_finish(o.writer, &o.json, &length));
+    assert_non_null(strstr(o.json, "\"no_classes\":\""));
+    assert_non_null(strstr(o.json, "are features, not scores of classes"));
+    assert_null(strstr(o.json, "\"top\""));
+    assert_null(strstr(o.json, "\"logits\""));
+    assert_non_null(strstr(o.json, "\"relevance\":[]"));
     end(&o);
 }
