@@ -7,6 +7,7 @@
 #include "texts.h"
 
 enum { MOST_KS = 8 };
+static const char OPERANDS[] = "CHECKPOINT DATA";
 
 typedef struct settings {
     cli_evaluation on;
@@ -40,7 +41,7 @@ static const att_flag_use uses[] = {
     {&cli_group_features_with_texts, offsetof(settings, of)},
     {&feature_group, 0},
     {&cli_group_texts, offsetof(settings, texts)},
-    {&cli_group_evaluation_data, offsetof(settings, on.data)},
+    {&cli_group_operand_data, offsetof(settings, on.data)},
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
     {&att_recipe_engine_group, offsetof(settings, on.engine)},
@@ -50,9 +51,7 @@ static const att_flag_use uses[] = {
 typedef struct job {
     cli_app *cli;
     settings *settings;
-    cli_loaded loaded;
-    att_dataset *dataset, *train_dataset;
-    att_embedding found, train;
+    cli_features features;
     att_embedding_result neighbours[MOST_KS];
     int64_t shortened; /* texts */
 } job;
@@ -63,32 +62,33 @@ static void write_result(att_json_writer *writer, const void *from)
 {
     const job *j = from;
     const settings *s = j->settings;
-    att_json_put_string(writer, "model", j->loaded.identity->name);
+    att_json_put_string(writer, "model", j->features.loaded.identity->name);
     att_json_put_string(writer, "checkpoint", s->on.data.checkpoint);
     att_json_put_string(writer, "data", s->on.data.data_dir);
-    if (j->dataset)
-        att_json_put_string(writer, "split", att_dataset_split(j->dataset));
+    if (j->features.dataset)
+        att_json_put_string(writer, "split", att_dataset_split(j->features.dataset));
     att_json_put_string(writer, "of", s->of);
     att_json_put_string(writer, "output", s->file);
-    att_json_put_integer(writer, "count", j->found.count);
+    att_json_put_integer(writer, "count", j->features.found.count);
     att_json_put_array(writer, "shape");
-    for (int i = 0; i < j->found.shape.rank; i++)
-        att_json_integer(writer, j->found.shape.dims[i]);
+    for (int i = 0; i < j->features.found.shape.rank; i++)
+        att_json_integer(writer, j->features.found.shape.dims[i]);
     att_json_end_array(writer);
-    att_json_put_number(writer, j->dataset ? "images_per_second" : "texts_per_second", j->found.images_per_second);
-    if (j->dataset)
-        att_json_put_number(writer, "wait_share", j->found.wait_share);
+    att_json_put_number(writer, j->features.dataset ? "images_per_second" : "texts_per_second",
+                        j->features.found.images_per_second);
+    if (j->features.dataset)
+        att_json_put_number(writer, "wait_share", j->features.found.wait_share);
     else
         att_json_put_integer(writer, "shortened", j->shortened);
     if (s->k_count == 0)
         return;
-    att_json_put_integer(writer, "train_count", j->train.count);
+    att_json_put_integer(writer, "train_count", j->features.train.count);
     att_json_put_array(writer, "knn");
     for (int k = 0; k < s->k_count; k++) {
         att_json_begin_object(writer);
         att_json_put_integer(writer, "k", s->ks[k]);
         att_json_put_number(writer, "accuracy", j->neighbours[k].top1);
-        if (cli_features_first5(att_dataset_class_count(j->train_dataset)))
+        if (cli_features_first5(att_dataset_class_count(j->features.train_dataset)))
             att_json_put_number(writer, "accuracy_first5", j->neighbours[k].top5);
         att_json_end_object(writer);
     }
@@ -100,16 +100,16 @@ static void print_result(const job *j)
     char text[CLI_FEATURES_TEXT];
     const settings *s = j->settings;
     cli_print("%s", s->of);
-    for (int i = 0; i < j->found.shape.rank; i++)
-        cli_print("%s%lld", i == 0 ? " [" : ", ", (long long)j->found.shape.dims[i]);
-    if (j->dataset)
-        cli_print("]   %lld image%s", (long long)j->found.count, cli_plural(j->found.count));
+    for (int i = 0; i < j->features.found.shape.rank; i++)
+        cli_print("%s%lld", i == 0 ? " [" : ", ", (long long)j->features.found.shape.dims[i]);
+    if (j->features.dataset)
+        cli_print("]   %lld image%s", (long long)j->features.found.count, cli_plural(j->features.found.count));
     else
-        cli_print("]   %lld text%s", (long long)j->found.count, cli_plural(j->found.count));
+        cli_print("]   %lld text%s", (long long)j->features.found.count, cli_plural(j->features.found.count));
     cli_print("%s%s\n", s->file ? "   " : "", s->file ? s->file : "");
     for (int k = 0; k < s->k_count; k++)
         cli_print("k = %-4d %s\n", s->ks[k],
-                  cli_features_text(&j->neighbours[k], att_dataset_class_count(j->train_dataset), text));
+                  cli_features_text(&j->neighbours[k], att_dataset_class_count(j->features.train_dataset), text));
 }
 
 /* --- command ------------------------------------------------------------------------------------------------------ */
@@ -121,20 +121,20 @@ static int embed_texts(job *j)
     att_texts_options options = att_texts_options_defaults();
     att_token_texts texts = {0};
     if (s->k_count > 0)
-        return cli_usage("--knn classifies images; %s is a network for texts", j->loaded.identity->name);
+        return cli_usage("--knn classifies images; %s is a network for texts", j->features.loaded.identity->name);
     options.output = s->of;
     options.unit = s->normalize;
     options.progress = cli_progress_show;
     options.progress_user = &progress;
-    int code = cli_texts_take(&j->loaded, &s->on.data, &usual->on.data, &options);
+    int code = cli_texts_take(&j->features.loaded, &s->on.data, &usual->on.data, &options);
     if (code == CLI_OK)
-        code = cli_texts_read(j->cli, &j->loaded, s->on.data.data_dir, &s->texts, 0, &texts);
+        code = cli_texts_read(j->cli, &j->features.loaded, s->on.data.data_dir, &s->texts, 0, &texts);
     if (code == CLI_OK)
-        code = cli_check(j->cli,
-                         att_network_embed_texts(j->loaded.network, texts.texts, texts.count, &options, &j->found));
+        code = cli_check(j->cli, att_network_embed_texts(j->features.loaded.network, texts.texts, texts.count, &options,
+                                                         &j->features.found));
     cli_bar_clear(j->cli);
     if (code == CLI_OK)
-        cli_note(j->cli, "%.1f texts/s", j->found.images_per_second);
+        cli_note(j->cli, "%.1f texts/s", j->features.found.images_per_second);
     j->shortened = texts.shortened;
     att_token_texts_free(j->cli->context, &texts);
     return code;
@@ -143,21 +143,25 @@ static int embed_texts(job *j)
 static int embed_images(job *j)
 {
     const settings *s = j->settings;
-    int code = cli_texts_refuse(&j->loaded, &s->texts);
+    int code = cli_texts_refuse(&j->features.loaded, &s->texts);
     if (code == CLI_OK && s->normalize)
-        code = cli_usage("--normalize is for texts; %s is a network for images", j->loaded.identity->name);
+        code = cli_usage("--normalize is for texts; %s is a network for images", j->features.loaded.identity->name);
     if (code == CLI_OK)
-        code = cli_evaluation_open(j->cli, &s->on, &j->loaded, &j->dataset);
+        code = cli_evaluation_open(j->cli, &s->on, &j->features.loaded, &j->features.dataset);
     if (code == CLI_OK && s->k_count > 0)
-        code = cli_features_open_train(j->cli, &s->on, &j->loaded, s->train_data ? s->train_data : s->on.data.data_dir,
-                                       j->dataset, &j->train_dataset);
-    return code == CLI_OK ? cli_features_find(j->cli, &s->on, &j->loaded, s->of, j->dataset, &j->found) : code;
+        code = cli_features_open_train(j->cli, &s->on, &j->features.loaded,
+                                       s->train_data ? s->train_data : s->on.data.data_dir, j->features.dataset,
+                                       &j->features.train_dataset);
+    return code == CLI_OK
+               ? cli_features_find(j->cli, &s->on, &j->features.loaded, s->of, j->features.dataset, &j->features.found)
+               : code;
 }
 
 static int check(const settings *s, char path[CLI_PATH])
 {
-    if (s->on.data.checkpoint || s->on.data.data_dir)
-        return cli_usage("embed takes the checkpoint and the data as operands: attscope embed CHECKPOINT DATA");
+    const int code = cli_features_check("embed", OPERANDS, &s->on.data);
+    if (code != CLI_OK)
+        return code;
     if (!s->file && s->k_count == 0)
         return cli_usage("embed needs --output FILE, --knn K or both; see attscope embed --help");
     if (s->train_data && s->k_count == 0)
@@ -188,24 +192,26 @@ static void drop_repeated(settings *s)
 static int classify(job *j)
 {
     const settings *s = j->settings;
-    const int code = cli_features_find(j->cli, &s->on, &j->loaded, s->of, j->train_dataset, &j->train);
+    const int code =
+        cli_features_find(j->cli, &s->on, &j->features.loaded, s->of, j->features.train_dataset, &j->features.train);
     if (code != CLI_OK)
         return code;
-    return cli_check(j->cli,
-                     att_embedding_neighbours(j->cli->context, &j->train, &j->found, s->ks, s->k_count, j->neighbours));
+    return cli_check(j->cli, att_embedding_neighbours(j->cli->context, &j->features.train, &j->features.found, s->ks,
+                                                      s->k_count, j->neighbours));
 }
 
 static int run_all(job *j)
 {
     settings *s = j->settings;
-    int code = cli_evaluation_load(j->cli, &s->on, &j->loaded);
-    const bool texts = code == CLI_OK && cli_takes_texts(&j->loaded);
+    int code = cli_evaluation_load(j->cli, &s->on, &j->features.loaded);
+    const bool texts = code == CLI_OK && cli_takes_texts(&j->features.loaded);
     if (!s->of)
         s->of = texts ? "mean" : "features";
     if (code == CLI_OK)
         code = texts ? embed_texts(j) : embed_images(j);
     if (code == CLI_OK && s->file)
-        code = cli_check(j->cli, att_embedding_write(j->cli->context, &j->found, j->dataset, s->file));
+        code =
+            cli_check(j->cli, att_embedding_write(j->cli->context, &j->features.found, j->features.dataset, s->file));
     if (code == CLI_OK && s->k_count > 0)
         code = classify(j);
     if (code == CLI_OK && cli_prints(s->output.json))
@@ -228,20 +234,14 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = cli_engine_open(cli, &s->on.engine);
     if (code == CLI_OK)
         code = run_all(&j);
-    if (cli->context) {
-        att_embedding_free(cli->context, &j.found);
-        att_embedding_free(cli->context, &j.train);
-    }
-    att_dataset_close(&j.dataset);
-    att_dataset_close(&j.train_dataset);
-    cli_unload(&j.loaded);
+    cli_features_close(cli, &j.features);
     return code;
 }
 
 const cli_command cli_command_embed = {
     .name = "embed",
     .summary = "writes features of images or texts, and classifies by nearest neighbours",
-    .operands = "CHECKPOINT DATA",
+    .operands = OPERANDS,
     .least_operands = 2,
     .most_operands = 2,
     .about = CLI_CHECKPOINT_HELP "\n\n" CLI_DATA_HELP

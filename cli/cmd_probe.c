@@ -4,6 +4,8 @@
 #include "image_features.h"
 #include "progress.h"
 
+static const char OPERANDS[] = "CHECKPOINT TRAIN VAL";
+
 typedef struct settings {
     const char *of;
     att_probe_options probe;
@@ -31,7 +33,7 @@ static const att_flag_group probe_group = {"Classifier", .rows = probe_options,
 static const att_flag_use uses[] = {
     {&cli_group_features, offsetof(settings, of)},
     {&probe_group, 0},
-    {&cli_group_evaluation_data, offsetof(settings, on.data)},
+    {&cli_group_operand_data, offsetof(settings, on.data)},
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
     {&att_recipe_engine_group, offsetof(settings, on.engine)},
@@ -41,9 +43,7 @@ static const att_flag_use uses[] = {
 typedef struct job {
     cli_app *cli;
     const settings *settings;
-    cli_loaded loaded;
-    att_dataset *train_dataset, *tested_dataset;
-    att_embedding train, tested;
+    cli_features features;
     att_probe probe;
     att_embedding_result result;
 } job;
@@ -68,15 +68,15 @@ static void write_result(att_json_writer *writer, const void *from)
 {
     const job *j = from;
     const settings *s = j->settings;
-    att_json_put_string(writer, "model", j->loaded.identity->name);
+    att_json_put_string(writer, "model", j->features.loaded.identity->name);
     att_json_put_string(writer, "checkpoint", s->on.data.checkpoint);
     att_json_put_string(writer, "train", s->train);
     att_json_put_string(writer, "data", s->tested);
-    att_json_put_string(writer, "split", att_dataset_split(j->tested_dataset));
+    att_json_put_string(writer, "split", att_dataset_split(j->features.dataset));
     att_json_put_string(writer, "of", s->of);
     att_json_put_integer(writer, "channels", j->probe.channels);
     att_json_put_integer(writer, "classes", j->probe.classes);
-    att_json_put_integer(writer, "train_count", j->train.count);
+    att_json_put_integer(writer, "train_count", j->features.train.count);
     att_json_put_integer(writer, "held_out_count", j->probe.held_out_count);
     att_json_put_integer(writer, "count", j->result.count);
     att_json_put_number(writer, "c", j->probe.c);
@@ -98,7 +98,7 @@ static void print_result(const job *j)
         cli_print("C = %-11.4g held-out top-1 %6.2f %%%s\n", p->fits[i].c, p->fits[i].top1,
                   p->fits[i].converged ? "" : "   not converged");
     cli_print("C = %-11.4g %s   %lld image%s, %lld to train\n", p->c, cli_features_text(&j->result, p->classes, text),
-              (long long)j->result.count, cli_plural(j->result.count), (long long)j->train.count);
+              (long long)j->result.count, cli_plural(j->result.count), (long long)j->features.train.count);
 }
 
 /* --- command ------------------------------------------------------------------------------------------------------ */
@@ -130,7 +130,7 @@ static int fit(job *j)
     att_probe_options options = j->settings->probe;
     options.progress = cli_progress_show;
     options.progress_user = &progress;
-    const int code = cli_check(j->cli, att_embedding_probe(j->cli->context, &j->train, &options, &j->probe));
+    const int code = cli_check(j->cli, att_embedding_probe(j->cli->context, &j->features.train, &options, &j->probe));
     cli_bar_clear(j->cli);
     if (code == CLI_OK && !j->probe.converged)
         cli_note(j->cli,
@@ -146,26 +146,28 @@ static int open_data(job *j)
     const settings *s = j->settings;
     cli_evaluation on = s->on;
     on.data.data_dir = s->tested;
-    const int code = cli_evaluation_open(j->cli, &on, &j->loaded, &j->tested_dataset);
+    const int code = cli_evaluation_open(j->cli, &on, &j->features.loaded, &j->features.dataset);
     if (code != CLI_OK)
         return code;
-    return cli_features_open_train(j->cli, &s->on, &j->loaded, s->train, j->tested_dataset, &j->train_dataset);
+    return cli_features_open_train(j->cli, &s->on, &j->features.loaded, s->train, j->features.dataset,
+                                   &j->features.train_dataset);
 }
 
 static int run_all(job *j)
 {
     const settings *s = j->settings;
-    int code = cli_evaluation_load(j->cli, &s->on, &j->loaded);
+    int code = cli_evaluation_load(j->cli, &s->on, &j->features.loaded);
     if (code == CLI_OK)
         code = open_data(j);
     if (code == CLI_OK)
-        code = cli_features_find(j->cli, &s->on, &j->loaded, s->of, j->train_dataset, &j->train);
+        code = cli_features_find(j->cli, &s->on, &j->features.loaded, s->of, j->features.train_dataset,
+                                 &j->features.train);
     if (code == CLI_OK)
-        code = cli_features_find(j->cli, &s->on, &j->loaded, s->of, j->tested_dataset, &j->tested);
+        code = cli_features_find(j->cli, &s->on, &j->features.loaded, s->of, j->features.dataset, &j->features.found);
     if (code == CLI_OK)
         code = fit(j);
     if (code == CLI_OK)
-        code = cli_check(j->cli, att_probe_classify(j->cli->context, &j->probe, &j->tested, &j->result));
+        code = cli_check(j->cli, att_probe_classify(j->cli->context, &j->probe, &j->features.found, &j->result));
     if (code == CLI_OK && cli_prints(s->output.json))
         print_result(j);
     return code == CLI_OK ? cli_json_save(j->cli, s->output.json, write_result, j) : code;
@@ -174,9 +176,8 @@ static int run_all(job *j)
 static int check(const settings *s)
 {
     const cli_named_output outputs[] = {{"--json", s->output.json, false}};
-    if (s->on.data.checkpoint || s->on.data.data_dir)
-        return cli_usage("probe takes the checkpoint and the data as operands: attscope probe CHECKPOINT TRAIN VAL");
-    return cli_outputs_check(outputs, sizeof outputs / sizeof *outputs);
+    const int code = cli_features_check("probe", OPERANDS, &s->on.data);
+    return code == CLI_OK ? cli_outputs_check(outputs, sizeof outputs / sizeof *outputs) : code;
 }
 
 static int run(cli_app *cli, void *user, const char *const *operands, int count)
@@ -194,21 +195,16 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = cli_engine_open(cli, &s->on.engine);
     if (code == CLI_OK)
         code = run_all(&j);
-    if (cli->context) {
-        att_embedding_free(cli->context, &j.train);
-        att_embedding_free(cli->context, &j.tested);
+    if (cli->context)
         att_probe_free(cli->context, &j.probe);
-    }
-    att_dataset_close(&j.train_dataset);
-    att_dataset_close(&j.tested_dataset);
-    cli_unload(&j.loaded);
+    cli_features_close(cli, &j.features);
     return code;
 }
 
 const cli_command cli_command_probe = {
     .name = "probe",
     .summary = "fits a linear classifier to features of a frozen network",
-    .operands = "CHECKPOINT TRAIN VAL",
+    .operands = OPERANDS,
     .least_operands = 3,
     .most_operands = 3,
     .about = CLI_CHECKPOINT_HELP

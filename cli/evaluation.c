@@ -2,9 +2,14 @@
 
 #include "progress.h"
 
+/* The first rows are OPERANDS; the hidden ones are known to commands that refuse them. */
 static const att_flag data_options[] = {
     {"data-dir", .alias = "data", .kind = ATT_FLAG_TEXT, .value = "DATA",
      .help = "the data set, if it is not an operand", ATT_FLAG_AT(cli_evaluation_data, data_dir)},
+    {"checkpoint", .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "file of weights, a folder (a run's folder stands for its best checkpoint), or a name of pretrained "
+             "weights (timm/NETWORK.TAG, hf-hub:ORG/NAME, torchvision/NETWORK.WEIGHTS)",
+     ATT_FLAG_AT(cli_evaluation_data, checkpoint)},
     {"split", .kind = ATT_FLAG_TEXT, .value = "NAME", .start = "validation",
      .help = "train, validation or test, or tars in DATA", ATT_FLAG_AT(cli_evaluation_data, split)},
     {"class-map", .kind = ATT_FLAG_TEXT, .value = "FILE",
@@ -21,10 +26,6 @@ static const att_flag data_options[] = {
      ATT_FLAG_AT(cli_evaluation_data, ignore_label), .low = -1, .high = 65535},
     {"cache-bytes", .kind = ATT_FLAG_LONG, .value = "N", .help = "maximum memory for the files of a .tar.gz",
      ATT_FLAG_AT(cli_evaluation_data, cache_bytes), .low = 0, .high = 1e15},
-    {"checkpoint", .kind = ATT_FLAG_TEXT, .value = "FILE",
-     .help = "file of weights, a folder (a run's folder stands for its best checkpoint), or a name of pretrained "
-             "weights (timm/NETWORK.TAG, hf-hub:ORG/NAME, torchvision/NETWORK.WEIGHTS)",
-     ATT_FLAG_AT(cli_evaluation_data, checkpoint)},
     {"use-ema", .kind = ATT_FLAG_SWITCH, .help = "use the averaged weights", ATT_FLAG_AT(cli_evaluation_data, use_ema)},
     {"batch-size", .letter = 'b', .kind = ATT_FLAG_INT, .value = "N", .help = "images per batch",
      ATT_FLAG_AT(cli_evaluation_data, batch_size), .low = 1, .high = 65536},
@@ -47,8 +48,18 @@ static void data_defaults(att_context *context, void *values)
     d->ignore_label = data.ignore_label;
 }
 
-const att_flag_group cli_group_evaluation_data = {
-    "Data and weights", data_options, sizeof data_options / sizeof *data_options, .defaults = data_defaults};
+enum { OPERANDS = 2, ROWS = sizeof data_options / sizeof *data_options };
+static const char title[] = "Data and weights";
+const att_flag_group cli_group_evaluation_data = {title, data_options, ROWS, .defaults = data_defaults};
+
+static const att_flag hidden_options[OPERANDS] = {
+    {"data-dir", .alias = "data", .kind = ATT_FLAG_TEXT, .value = "DATA", ATT_FLAG_AT(cli_evaluation_data, data_dir)},
+    {"checkpoint", .kind = ATT_FLAG_TEXT, .value = "FILE", ATT_FLAG_AT(cli_evaluation_data, checkpoint)},
+};
+static const att_flag_group hidden_group = {title, .rows = hidden_options, .row_count = OPERANDS},
+                            shown_group = {title, data_options + OPERANDS, ROWS - OPERANDS, .defaults = data_defaults};
+static const att_flag_use operand_parts[] = {{&hidden_group, 0}, {&shown_group, 0}};
+const att_flag_group cli_group_operand_data = {.parts = operand_parts, .part_count = 2};
 
 static const att_flag robustness_options[] = {
     {"occlude", .kind = ATT_FLAG_INT, .value = "N",

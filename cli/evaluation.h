@@ -15,6 +15,9 @@ typedef struct cli_evaluation_data {
     bool skip_corrupt;
 } cli_evaluation_data;
 extern const att_flag_group cli_group_evaluation_data;
+/* The same for a command that takes both as operands only: --checkpoint and --data-dir are not listed, and the command
+ * refuses them. */
+extern const att_flag_group cli_group_operand_data;
 
 /* Changes of the images, and which answers are right: flags of an att_evaluate_options. */
 extern const att_flag_group cli_group_robustness;

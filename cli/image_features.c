@@ -18,6 +18,25 @@ static const att_flag rows[] = {OF("", "")},
 const att_flag_group cli_group_features = {"Features", .rows = rows, .row_count = 1};
 const att_flag_group cli_group_features_with_texts = {"Features", .rows = rows_with_texts, .row_count = 1};
 
+void cli_features_close(cli_app *cli, cli_features *features)
+{
+    if (cli->context) {
+        att_embedding_free(cli->context, &features->found);
+        att_embedding_free(cli->context, &features->train);
+    }
+    att_dataset_close(&features->dataset);
+    att_dataset_close(&features->train_dataset);
+    cli_unload(&features->loaded);
+}
+
+int cli_features_check(const char *command, const char *operands, const cli_evaluation_data *data)
+{
+    return data->checkpoint || data->data_dir
+               ? cli_usage("%s takes the checkpoint and the data as operands: attscope %s %s", command, command,
+                           operands)
+               : CLI_OK;
+}
+
 bool cli_features_first5(int classes)
 {
     return classes > 5;

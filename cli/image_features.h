@@ -11,6 +11,17 @@ extern const att_flag_group cli_group_features;
 /* The same, for a command that also takes networks for texts. */
 extern const att_flag_group cli_group_features_with_texts;
 
+/* What the commands hold until their end. Zero-initialise. */
+typedef struct cli_features {
+    cli_loaded loaded;
+    att_dataset *dataset, *train_dataset;
+    att_embedding found, train; /* of these data sets */
+} cli_features;
+/* Frees all of it. */
+void cli_features_close(cli_app *cli, cli_features *features);
+/* Refuses --checkpoint and --data-dir of a command that takes operands only. Returns CLI_OK or CLI_USAGE. */
+int cli_features_check(const char *command, const char *operands, const cli_evaluation_data *data);
+
 /* Opens the split train of `path` for the loaded network, and checks that it can classify images of `tested`
  * (att_embedding_check_sets()). *train is NULL before the call. The caller closes it, also after a failure. Returns
  * CLI_OK or an exit code. */
