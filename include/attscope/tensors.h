@@ -24,8 +24,8 @@
  *   2. the keys of nested containers are joined by dots;
  *   3. the names of wrappers (_orig_mod., _fsdp_wrapped_module., _checkpoint_wrapped_module., module.) are removed
  *      inside names (module. as the first or second part only), and prefixes that nearly all names have (module.,
- *      _orig_mod., model., backbone., ...). At most 16 names, and at most a quarter of them, may lack such a prefix (a
- *      counter).
+ *      _orig_mod., model., backbone., ..., and what a program calls a ViT or ResNet in it). At most 16 names, and at
+ *      most a quarter of them, may lack such a prefix (a counter).
  *
  * Step 3 also applies to safetensors files, archives of NumPy and an index.
  *

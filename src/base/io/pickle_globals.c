@@ -632,16 +632,18 @@ static att_status take_view(const att_pickle *pickle, const att_pickle_value *vi
     return ATT_OK;
 }
 
-/* The id is ("storage", type, key, location, elements), with a view as sixth item before PyTorch 1.6. */
+/* The id is ("storage", type, key, location, elements), with a view as sixth item before PyTorch 1.6. Then there was
+ * also ("module", class, file, text), the class of a network that was saved whole, with its code, which is not read. */
 att_status att_pickle_persistent(att_pickle *pickle, att_pickle_ref id, att_pickle_ref *result)
 {
     enum { WORD, TYPE, KEY, LOCATION, ELEMENTS, VIEW };
     arguments given = {.count = 0};
     ATT_TRY(take_arguments(pickle, id, &given));
-    if (given.count > 0 && att_pickle_text_is(given.items[WORD], "module"))
-        return att_fail(pickle->context, ATT_ERR_UNSUPPORTED,
-                        "%s: it contains a whole pickled network; attscope never runs code from a file%s", pickle->path,
-                        pickle->advice ? pickle->advice : "");
+    if (given.count > TYPE && att_pickle_text_is(given.items[WORD], "module") &&
+        (given.items[TYPE]->kind == ATT_PICKLE_UNKNOWN || given.items[TYPE]->kind == ATT_PICKLE_GLOBAL)) {
+        *result = given.refs[TYPE];
+        return ATT_OK;
+    }
     if (given.count > TYPE && given.items[TYPE]->kind == ATT_PICKLE_UNKNOWN)
         return refuse_unknown(pickle, given.items[TYPE]);
     if (given.count <= ELEMENTS || given.count > VIEW + 1 || !att_pickle_text_is(given.items[WORD], "storage") ||

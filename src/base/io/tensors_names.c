@@ -210,7 +210,24 @@ static int count_without_prefix(const att_tensors *file, int first, const struct
     return with > 0 && without <= (with + without) / SHARE ? without : -1;
 }
 
-enum { MOST_PREFIXES = 8 }; /* limit on prefixes that follow each other */
+enum { MOST_PREFIXES = 8, OWN_PREFIX = 64 }; /* MOST_PREFIXES: limit on prefixes that follow each other */
+
+/* Writes what stands in front of a name that only the first layers of ViTs and ResNets have, with its dot: the name
+ * that a program gives the network in it. "visual." belongs to CLIP's own names. Returns false if there is none. */
+static bool find_own_prefix(const att_tensors *file, int first, char text[OWN_PREFIX])
+{
+    static const char *const layers[] = {".patch_embed.proj.weight", ".layer1.0.conv1.weight"};
+    for (int i = first; i < file->count; i++)
+        for (size_t k = 0; k < COUNT(layers); k++) {
+            const size_t length = strlen(file->items[i].info.name), end = strlen(layers[k]);
+            if (length <= end || length - end > OWN_PREFIX - 2 || has_prefix(file->items[i].info.name, "visual.") ||
+                strcmp(file->items[i].info.name + length - end, layers[k]) != 0)
+                continue;
+            snprintf(text, OWN_PREFIX, "%.*s", (int)(length - end) + 1, file->items[i].info.name);
+            return true;
+        }
+    return false;
+}
 
 /* Removes common prefixes, and tensors beside the network that lack them. Sets file->encoder. unwrapped: names of
  * wrappers have been removed. */
@@ -218,17 +235,22 @@ static void strip(att_tensors *file, int first, bool unwrapped, att_text *change
 {
     const char *word = unwrapped ? " and the prefix " : " without the prefix ";
     int without = 0, stripped = 0;
-    for (size_t p = 0; p < COUNT(prefixes) && stripped < MOST_PREFIXES; p++) {
-        int lacking = count_without_prefix(file, first, &prefixes[p]);
+    char text[OWN_PREFIX];
+    const struct prefix own = {text, 0, {NULL}};
+    for (size_t p = 0; p <= COUNT(prefixes) && stripped < MOST_PREFIXES; p++) {
+        const struct prefix *prefix = p < COUNT(prefixes) ? &prefixes[p] : &own;
+        if (prefix == &own && !find_own_prefix(file, first, text))
+            break;
+        int lacking = count_without_prefix(file, first, prefix);
         if (lacking < 0)
             continue;
-        remove_training_only(file, first, prefixes[p].text, BESIDE | (prefixes[p].kind & BESIDE_CLIP), counts);
-        att_text_append(changes, "%s%s", word, prefixes[p].text);
+        remove_training_only(file, first, prefix->text, BESIDE | (prefix->kind & BESIDE_CLIP), counts);
+        att_text_append(changes, "%s%s", word, prefix->text);
         word = "";
         without = lacking;
         stripped++;
-        if (prefixes[p].kind == CONTRASTIVE)
-            file->encoder = prefixes[p].text;
+        if (prefix->kind == CONTRASTIVE)
+            file->encoder = prefix->text;
         p = (size_t)-1;
     }
     if (without > 0)

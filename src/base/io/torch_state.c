@@ -586,6 +586,20 @@ static int list_networks(collector *t, att_pickle_ref root, att_text *list, netw
     return count;
 }
 
+/* Whether the value is the state of an optimiser, or a dictionary that has one and no tensor of its own. */
+static bool holds_optimizer(const collector *t, att_pickle_ref root)
+{
+    const att_pickle_value *value = att_pickle_at(t->pickle, root);
+    const att_pickle_cell *cells = t->pickle->cells;
+    if (value->kind != ATT_PICKLE_DICT || is_optimizer(t, root))
+        return value->kind == ATT_PICKLE_DICT;
+    uint32_t cell = value->cells.first;
+    bool holds = false;
+    for (uint32_t i = 0; i + 1 < value->cells.count && !holds; i += 2, cell = cells[cells[cell].next].next)
+        holds = is_optimizer(t, cells[cells[cell].next].value);
+    return holds && count_tensors(t, root) == 0;
+}
+
 /* Refuses a checkpoint with several dictionaries of tensors, none of which has a usual key. If there is one, and hardly
  * a tensor beside it, adds its tensors, else all. */
 static att_status collect_unnamed(collector *t, att_pickle_ref root)
@@ -603,6 +617,8 @@ static att_status collect_unnamed(collector *t, att_pickle_ref root)
                           t->file->path, list.data, t->file->path);
     att_text_free(&list);
     ATT_TRY(status);
+    if (holds_optimizer(t, root) && (count == 0 || is_optimizer(t, root)))
+        return refuse(t, "the state of an optimiser, without the weights of a network; name the file of the weights");
     if (count == 0 || count_tensors(t, root) > MOST_BESIDE)
         return collect_weights(t, root, NULL);
     att_pickle_show(only.key, key);

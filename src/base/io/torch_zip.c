@@ -12,7 +12,8 @@
 #include "base/io/zip_records.h"
 
 enum { MOST_RECORD_NAME = 300 };
-static const char SCRIPT[] = "constants.pkl"; /* of TorchScript programs */
+/* Pickles of TorchScript programs beside the weights. */
+static const char *const scripts[] = {"constants.pkl", "traced_inputs.pkl"};
 static const char AS_SAVED[] = "as torch.save() writes it (in Python: torch.save(torch.load(...)))";
 
 typedef att_zip_record record;
@@ -82,12 +83,13 @@ static att_status refuse_two(const archive *a, const char *what, att_pickle_text
 /* Checks that the archive has a single folder with a single pickle, so that the choice of the pickle is unambiguous. */
 static att_status check_single(const archive *a)
 {
-    const record *data = find_file(a, "data.pkl"), *constants = find_file(a, SCRIPT);
+    const record *data = find_file(a, "data.pkl");
+    const record *const others[] = {find_file(a, scripts[0]), find_file(a, scripts[1])};
     for (size_t i = 0; i < a->files.count; i++) {
         const record *r = &a->files.records[i];
         if (r->name.length < a->prefix.length || memcmp(r->name.bytes, a->prefix.bytes, a->prefix.length) != 0)
             return refuse_two(a, "folders", a->prefix, r->name);
-        if (data && r != data && r != constants && att_zip_record_ends(r, ".pkl"))
+        if (data && r != data && r != others[0] && r != others[1] && att_zip_record_ends(r, ".pkl"))
             return refuse_two(a, "pickles", data->name, r->name);
     }
     return ATT_OK;
@@ -100,7 +102,10 @@ static att_status check_other(const archive *a)
 {
     static const struct {
         const char *ending, *is;
-    } others[] = {{".h5", "Keras' archive; in the program that made it, save the weights as safetensors"},
+    } others[] = {{"archive_format",
+                   "a program of torch.export; in Python, save its weights: "
+                   "torch.save(dict(torch.export.load(FILE).state_dict), \"weights.pth\")"},
+                  {".h5", "Keras' archive; in the program that made it, save the weights as safetensors"},
                   {".safetensors", PACKED},
                   {".pth", PACKED},
                   {".pt", PACKED},

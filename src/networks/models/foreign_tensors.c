@@ -11,6 +11,8 @@
 #define TRANSFORMERS \
     "the transformers library's names, which are read with the library's config.json in the same folder"
 
+#define OPEN_PART "; FILE#PART opens the tensors whose names begin with PART"
+
 /* Tensor names of other networks. The first match counts: specific patterns come before general ones. */
 static const struct foreign_name {
     const char *pattern, *of;
@@ -167,8 +169,8 @@ static const struct foreign_name {
     {"module.*", "names with the prefix \"module.\", left by parallel training"},
     {"backbone.*", "names with the prefix \"backbone.\""},
     {"model.*", "names with the prefix \"model.\""},
-    {"*.patch_embed.proj.*", "names with a prefix, as of a ViT that is a part of another module"},
-    {"*.layer1.0.conv1.*", "names with a prefix, as of a residual network that is a part of another module"},
+    {"*.patch_embed.proj.*", "names with a prefix, as of a ViT that is a part of another module" OPEN_PART},
+    {"*.layer1.0.conv1.*", "names with a prefix, as of a residual network that is a part of another module" OPEN_PART},
 };
 enum { FOREIGN_NAMES = sizeof foreign_names / sizeof *foreign_names };
 

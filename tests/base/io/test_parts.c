@@ -190,6 +190,66 @@ SCRATCH_TEST(a_file_of_the_whole_name_has_precedence)
 }
 
 /* Each name is that of the only tensor of a file. */
+/* A program's own name for the network in it; nearly all names begin with it. */
+SCRATCH_TEST(a_programs_own_prefix_is_removed)
+{
+    static const struct {
+        const char *prefix, *origin;
+    } all[] = {{"vit.", "PyTorch's tensors without the prefix vit."},
+               {"model.my_net.", "PyTorch's tensors without the prefix model.my_net."},
+               {"0.", "PyTorch's tensors without the prefix 0."},
+               {"visual.", "PyTorch's tensors"}, /* CLIP's */
+               {"", "PyTorch's tensors"}};
+    static const char *const names[] = {"patch_embed.proj.weight", "a", "b", "c"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        bytes *object = calloc(1, sizeof *object);
+        assert_non_null(object);
+        ops(object, "}");
+        for (int n = 0; n < 4; n++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s%s", all[i].prefix, names[n]);
+            text(object, name);
+            tensor(object, &plain);
+            ops(object, "s");
+        }
+        text(object, "beside"); /* one of five may lack it */
+        tensor(object, &plain);
+        ops(object, "s");
+        write_old(self, object, &plain_storage, 1);
+        free(object);
+        att_tensors *file = open_path(self, self->path);
+        const bool kept = strstr(all[i].origin, "prefix") == NULL;
+        const char *first = att_tensors_at(file, 0).name;
+        assert_true(strcmp(first + (kept ? strlen(all[i].prefix) : 0), names[0]) == 0);
+        assert_memory_equal(att_tensors_origin(file), all[i].origin, strlen(all[i].origin));
+        assert_true(att_tensors_find(file, "beside") >= 0);
+        att_tensors_close(&file);
+    }
+}
+
+SCRATCH_TEST(a_file_of_an_optimiser_alone_is_refused)
+{
+    static const char *const state[] = {"0", NULL};
+    for (int nested = 0; nested < 2; nested++) {
+        bytes *object = calloc(1, sizeof *object);
+        assert_non_null(object);
+        ops(object, "}");
+        if (nested) {
+            text(object, "epoch");
+            integer(object, 3);
+            ops(object, "s");
+            text(object, "optimizer");
+            ops(object, "}");
+        }
+        put_network(object, "state", NULL, state);
+        text(object, "param_groups");
+        ops(object, nested ? "]ss" : "]s");
+        write_old(self, object, &plain_storage, 1);
+        free(object);
+        refused(self, ATT_ERR_FORMAT, "the state of an optimiser, without the weights of a network");
+    }
+}
+
 SCRATCH_TEST(names_of_wrappers_are_removed)
 {
     static const struct {

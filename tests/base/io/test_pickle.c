@@ -30,7 +30,7 @@ SCRATCH_TEST(hostile_pickles_are_refused)
         HOSTILE("\x82\x01", ATT_ERR_FORMAT, "opcode 0x82"),
         HOSTILE("P1\n", ATT_ERR_FORMAT, "opcode 0x50"),
         HOSTILE("\xff", ATT_ERR_FORMAT, "opcode 0xff"),
-        HOSTILE("(X\x06\0\0\0moduleNNNtQ", ATT_ERR_UNSUPPORTED, "a whole pickled network"),
+        HOSTILE("(X\x06\0\0\0moduleNNNtQ", ATT_ERR_FORMAT, "a storage that is not"),
         HOSTILE("X\x01\0\0\0aQ", ATT_ERR_FORMAT, "arguments are not a tuple"),
         HOSTILE("))R", ATT_ERR_FORMAT, "a call of a value that is not a function"),
         HOSTILE("ctorch\nfloat32\n)R", ATT_ERR_FORMAT, "a call of a value that is not a function"),

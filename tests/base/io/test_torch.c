@@ -191,9 +191,19 @@ static void write_checkpoint(scratch *self, const char *name, const bytes *value
     free(object);
 }
 
-static void begin_module(bytes *to, const char *class)
+/* old: as before PyTorch 1.6, which stored the class with its code. */
+static void begin_module(bytes *to, const char *class, bool old)
 {
+    if (old) {
+        ops(to, "(");
+        text(to, "module");
+    }
     global(to, "my.code", class);
+    if (old) {
+        text(to, "code.py");
+        text(to, "class Net: ...");
+        ops(to, "tQ");
+    }
     ops(to, ")\x81}(");
     text(to, "training");
     ops(to, "\x89");
@@ -206,9 +216,9 @@ static void begin_group(bytes *to, const char *name)
 }
 
 /* A network that torch.save() wrote as a whole: {w, bias: None, kept and temporary buffers, layer: {w}}. */
-static void whole_network(bytes *to)
+static void whole_network(bytes *to, bool old)
 {
-    begin_module(to, "Net");
+    begin_module(to, "Net", old);
     begin_group(to, "_parameters");
     text(to, "w");
     tensor(to, &plain);
@@ -227,7 +237,7 @@ static void whole_network(bytes *to)
     ops(to, "e\x85R");
     begin_group(to, "_modules");
     text(to, "layer");
-    begin_module(to, "Layer");
+    begin_module(to, "Layer", false);
     begin_group(to, "_parameters");
     text(to, "w");
     tensor(to, &plain);
@@ -256,7 +266,7 @@ SCRATCH_TEST(a_network_that_was_saved_whole_is_read)
             integer(object, 3);
             text(object, all[i].key);
         }
-        whole_network(object);
+        whole_network(object, i == 1);
         if (all[i].key)
             ops(object, "u");
         write_old(self, object, &plain_storage, 1);
@@ -561,6 +571,12 @@ SCRATCH_TEST(only_whole_uncompressed_archives_are_read)
         {{data, numbers, {"a/byteorder", "big", 3, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
         {{data, numbers, {"a/byteorder", "littler", 7, 0, 0, 0, 0, 0}}, 3, ATT_ERR_UNSUPPORTED, "not little-endian"},
         {{data, numbers, {"a/constants.pkl", "", 0, 0, 0, 0, 0, 0}}, 3, ATT_OK, ""},
+        {{data, numbers, {"a/traced_inputs.pkl", "", 0, 0, 0, 0, 0, 0}}, 3, ATT_OK, ""},
+        {{{"a/archive_format", "pt2", 3, 0, 0, 0, 0, 0}, {"a/data/w.pt", "", 0, 0, 0, 0, 0, 0}},
+         2,
+         ATT_ERR_FORMAT,
+         "seems to be a program of torch.export"},
+        {{{"weights/net.pth", "", 0, 0, 0, 0, 0, 0}}, 1, ATT_ERR_FORMAT, "an archive of other files; unpack it"},
         {{data}, 1, ATT_ERR_FORMAT, "a storage that is missing"},
         {{numbers}, 1, ATT_ERR_FORMAT, "it has no data.pkl"},
         {{{"config.json", "{}", 2, 0, 0, 0, 0, 0}, {"model.weights.h5", "", 0, 0, 0, 0, 0, 0}},
