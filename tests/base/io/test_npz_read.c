@@ -72,9 +72,10 @@ SCRATCH_TEST(archives_without_real_numbers_are_refused)
     refused(self, ATT_ERR_FORMAT, "a zip archive without files, as numpy.savez() writes one without arrays");
 }
 
-/* Writes an archive of one array as numpy.savez_compressed() does. missing: how many bytes of the packed data are missing;
- * more: added to the size in the directory. */
-static void write_packed(scratch *self, const char *dictionary, int count, size_t missing, int64_t more, uint32_t crc_off)
+/* Writes an archive of one array as numpy.savez_compressed() does. missing: how many bytes of the packed data are
+ * missing; more: added to the size in the directory. */
+static void write_packed(scratch *self, const char *dictionary, int count, size_t missing, int64_t more,
+                         uint32_t crc_off, int flags)
 {
     bytes *array = calloc(1, sizeof *array), *to = calloc(1, sizeof *to);
     uint8_t packed[512];
@@ -93,7 +94,9 @@ static void write_packed(scratch *self, const char *dictionary, int count, size_
     ops(to, "x.npy");
     put(to, packed, size);
     const size_t directory = to->size;
-    put(to, "PK\1\2\0\0\0\0\0\0\10\0\0\0\0\0", 16);
+    put(to, "PK\1\2\0\0\0\0", 8);
+    put_number(to, (uint64_t)flags, 2);
+    put(to, "\10\0\0\0\0\0", 6);
     put_number(to, crc, 4);
     put_number(to, size, 4);
     put_number(to, array->size + (uint64_t)more, 4);
@@ -112,25 +115,73 @@ static void write_packed(scratch *self, const char *dictionary, int count, size_
 
 SCRATCH_TEST(compressed_arrays_are_unpacked)
 {
-    write_packed(self, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n", 6, 0, 0, 0);
+    write_packed(self, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n", 6, 0, 0, 0, 0);
     att_tensors *file = open_path(self, self->path);
     assert_f32(file, "x", att_shape_of(2, 3), (const double[]){0, 2, 4, 1, 3, 5});
     att_tensors_close(&file);
-    write_packed(self, "{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }", 6, 0, 0, 0);
+    write_packed(self, "{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }", 6, 0, 0, 0, 0);
     refused(self, ATT_ERR_UNSUPPORTED, "without arrays of real numbers");
     static const char plain_one[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }";
-    write_packed(self, plain_one, 6, 4, 0, 0);
+    write_packed(self, plain_one, 6, 4, 0, 0, 0);
     refused(self, ATT_ERR_FORMAT, "x.npy in it cannot be unpacked, or to another size");
-    write_packed(self, plain_one, 6, 0, 1, 0);
+    write_packed(self, plain_one, 6, 0, 1, 0, 0);
     refused(self, ATT_ERR_FORMAT, "cannot be unpacked, or to another size");
-    write_packed(self, plain_one, 6, 0, -1, 0);
+    write_packed(self, plain_one, 6, 0, -1, 0, 0);
     refused(self, ATT_ERR_FORMAT, "cannot be unpacked, or to another size");
-    write_packed(self, plain_one, 6, 0, 0, 1);
+    write_packed(self, plain_one, 6, 0, 0, 1, 0);
     refused(self, ATT_ERR_FORMAT, "x.npy in it has a wrong checksum");
-    write_packed(self, plain_one, 6, 0, 1 << 30, 0);
+    write_packed(self, plain_one, 6, 0, 1 << 30, 0, 0);
     refused(self, ATT_ERR_FORMAT, "x.npy in it would be larger than an archive of this size may hold");
-    write_packed(self, "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }", 6, 0, 0, 0);
+    write_packed(self, plain_one, 6, 0, 0, 0, 1);
+    refused(self, ATT_ERR_UNSUPPORTED, "x.npy in it is compressed or encrypted");
+    write_packed(self, "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }", 6, 0, 0, 0, 0);
     refused(self, ATT_ERR_FORMAT, "more or fewer bytes");
+}
+
+/* Two arrays of zeros, each of which is allowed alone. */
+SCRATCH_TEST(an_archive_that_unpacks_to_much_more_is_refused)
+{
+    enum { SIZE = 9 << 20 };
+    static const char begin[] =
+        "\x93NUMPY\x01\x00\x42\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2359277,), }   ";
+    uint8_t *zeros = calloc(1, SIZE), *packed = malloc(SIZE);
+    bytes *to = calloc(1, sizeof *to), *directory = calloc(1, sizeof *directory);
+    z_stream z = {.next_out = packed, .avail_out = SIZE};
+    assert_true(zeros && packed && to && directory);
+    memcpy(zeros, begin, sizeof begin - 1);
+    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    z.next_in = zeros;
+    z.avail_in = SIZE;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&z);
+    for (int i = 0; i < 2; i++) {
+        const size_t at = to->size;
+        put(to, "PK\3\4\0\0\0\0\10\0\0\0\0\0", 14);
+        put_number(to, 0, 12);
+        put_number(to, 5, 4);
+        ops(to, i == 0 ? "x.npy" : "y.npy");
+        put(to, packed, z.total_out);
+        put(directory, "PK\1\2\0\0\0\0\0\0\10\0\0\0\0\0", 16);
+        put_number(directory, crc32_z(0, zeros, SIZE), 4);
+        put_number(directory, z.total_out, 4);
+        put_number(directory, SIZE, 4);
+        put_number(directory, 5, 2);
+        put_number(directory, 0, 12);
+        put_number(directory, at, 4);
+        ops(directory, i == 0 ? "x.npy" : "y.npy");
+    }
+    const size_t end = to->size;
+    put(to, directory->data, directory->size);
+    put(to, "PK\5\6\0\0\0\0\2\0\2\0", 12);
+    put_number(to, directory->size, 4);
+    put_number(to, end, 4);
+    put_number(to, 0, 2);
+    scratch_write(self, to->data, to->size);
+    refused(self, ATT_ERR_FORMAT, "y.npy in it would be larger than an archive of this size may hold");
+    free(zeros);
+    free(packed);
+    free(to);
+    free(directory);
 }
 
 SCRATCH_TEST(damaged_arrays_are_refused)

@@ -75,6 +75,20 @@ SCRATCH_TEST(a_network_that_is_not_read_is_named)
     opens(self, "student", 2, "PyTorch's student without the prefix module.");
 }
 
+SCRATCH_TEST(averaged_weights_are_known_by_their_key)
+{
+    static const char *const keys[] = {"state_dict_ema", "model_ema", "ema_model",
+                                       "ema_state_dict", "ema",       "params_ema"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        write_networks(self, "model", keys[i]);
+        att_tensors *file = open_path(self, self->path);
+        assert_true(att_tensors_has_average(file));
+        assert_int_equal(att_tensors_count(file), 3);
+        assert_true(att_tensors_find(file, "ema.a") >= 0);
+        att_tensors_close(&file);
+    }
+}
+
 SCRATCH_TEST(unknown_parts_are_refused)
 {
     static const char *const parts[] = {"", "enc", "encoder.modul", "encoder.module.a", "encoder.", "encoder.c"};
@@ -108,12 +122,23 @@ SCRATCH_TEST(the_only_network_needs_no_name)
     text(object, "prototypes");
     tensor(object, &plain);
     ops(object, "s");
+    text(object, "step");
+    tensor(object, &plain);
+    ops(object, "s");
     write_old(self, object, &plain_storage, 1);
     att_tensors *file = open_path(self, self->path);
     assert_int_equal(att_tensors_count(file), 2);
     assert_true(att_tensors_find(file, "b") >= 0);
     assert_string_equal(att_tensors_origin(file),
-                        "PyTorch's target_encoder without the prefix module.; left out: prototypes");
+                        "PyTorch's target_encoder without the prefix module.; left out: prototypes, step");
+    att_tensors_close(&file);
+    text(object, "third"); /* with more tensors beside it, the dictionary is a part of the network */
+    tensor(object, &plain);
+    ops(object, "s");
+    write_old(self, object, &plain_storage, 1);
+    file = open_path(self, self->path);
+    assert_int_equal(att_tensors_count(file), 5);
+    assert_true(att_tensors_find(file, "target_encoder.a") >= 0);
     att_tensors_close(&file);
     free(object);
 }

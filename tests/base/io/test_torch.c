@@ -229,11 +229,14 @@ static void whole_network(bytes *to, bool old)
     tensor(to, &plain);
     text(to, "temporary");
     tensor(to, &plain);
+    text(to, "passing");
+    tensor(to, &plain);
     ops(to, "u");
     text(to, "_non_persistent_buffers_set");
     global(to, "__builtin__", "set");
     ops(to, "](");
     text(to, "temporary");
+    text(to, "passing");
     ops(to, "e\x85R");
     begin_group(to, "_modules");
     text(to, "layer");
