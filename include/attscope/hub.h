@@ -9,12 +9,13 @@
  *   torchvision/NETWORK.WEIGHTS    weights of torchvision ("torchvision/resnet50.IMAGENET1K_V2"); without .WEIGHTS,
  *                                  torchvision's default
  *
- * Look-up. Of a repository, attscope uses config.json, for a network of the transformers library also
- * preprocessor_config.json and processor_config.json, and the first of model.safetensors, pytorch_model.bin and, each
- * directly after its file, their indexes (.index.json) with the files that they list. If the Hub's cache has them, no
- * connection is opened, so a branch stays at the commit at which it was downloaded. Otherwise they are downloaded into
- * it, in the layout of the Hub's Python client (blobs, refs, snapshots), which finds them there. torchvision's files
- * are looked up in, and downloaded into, the folder of torch.hub.
+ * Look-up. Of a repository, attscope uses config.json; for a network of the transformers library that reads images also
+ * preprocessor_config.json and processor_config.json, for one that reads texts tokenizer.json or else vocab.txt with
+ * special_tokens_map.json, tokenizer_config.json and sentence_bert_config.json; and the first of model.safetensors,
+ * pytorch_model.bin and, each directly after its file, their indexes (.index.json) with the files that they list. If
+ * the Hub's cache has them, no connection is opened, so a branch stays at the commit at which it was downloaded.
+ * Otherwise they are downloaded into it, in the layout of the Hub's Python client (blobs, refs, snapshots), which finds
+ * them there. torchvision's files are looked up in, and downloaded into, the folder of torch.hub.
  *
  * Connections. Only HTTPS. Exception: if HF_ENDPOINT is an address http://localhost, http://127.0.0.1 or http://[::1],
  * requests and redirects within this machine may use HTTP. A redirect is followed if it obeys this rule, at most 10

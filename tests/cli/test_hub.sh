@@ -154,4 +154,21 @@ run 0 inspect torchvision/resnet18
 out_has "torchvision's name of the file (resnet18)"
 out_has 'crop 0.875 center, bilinear'
 exec 4>&-
+
+# The tokenizer of a network for texts comes with its weights.
+mkdir net
+cp "$here"/../goldens/encoders/bert/{config.json,model.safetensors} net
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' a b c d e f g h i j k l m n o >net/vocab.txt
+printf 'a b c\nK\n' >texts.txt
+mkfifo texts_end
+python3 "$here/../networks/hub/server.py" net/model.safetensors net/config.json net/vocab.txt <texts_end >texts_port \
+    2>/dev/null &
+exec 4>texts_end
+while kill -0 $! && [ ! -s texts_port ]; do sleep 0.02; done
+export HF_ENDPOINT=http://127.0.0.1:$(cat texts_port)
+run 0 embed hf-hub:pieces/bert texts.txt -o named.npz --threads 1
+err_has 'downloading vocab.txt of pieces/bert'
+run 0 embed net texts.txt -o folder.npz --threads 1
+cmp -s named.npz folder.npz || fail 'embed gives other vectors by name'
+exec 4>&-
 finish

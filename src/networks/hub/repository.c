@@ -15,12 +15,28 @@
 #include "networks/layouts/layout.h"
 #include "networks/models/family.h"
 
-enum { MOST_INDEX = 16 << 20, MOST_SHARDS = 1000 };
+enum { MOST_INDEX = 16 << 20, MOST_SHARDS = 1000, MOST_VOCABULARY = 64 << 20 };
 
-static const char CONFIG[] = "config.json";
-/* How images are prepared for a network of the transformers library: a repository has one of them or both. */
-static const char *const processors[] = {"preprocessor_config.json", "processor_config.json"};
-enum { PROCESSORS = sizeof processors / sizeof *processors };
+static const char CONFIG[] = "config.json", TOKENIZER[] = "tokenizer.json";
+
+/* A file that says how images are prepared or texts are divided for a network of the transformers library. None of them
+ * must exist. */
+typedef struct side_file {
+    const char *name;
+    att_layout_reads reads; /* for networks that read this */
+    int64_t most;           /* bytes */
+    bool replaced;          /* TOKENIZER, listed before, replaces it */
+} side_file;
+static const side_file side_files[] = {
+    {"preprocessor_config.json", ATT_READS_IMAGES, ATT_JSON_SETTINGS_BYTES, false},
+    {"processor_config.json", ATT_READS_IMAGES, ATT_JSON_SETTINGS_BYTES, false},
+    {TOKENIZER, ATT_READS_TEXTS, MOST_VOCABULARY, false},
+    {"vocab.txt", ATT_READS_TEXTS, MOST_VOCABULARY, true},
+    {"special_tokens_map.json", ATT_READS_TEXTS, ATT_JSON_SETTINGS_BYTES, true},
+    {"tokenizer_config.json", ATT_READS_TEXTS, ATT_JSON_SETTINGS_BYTES, false},
+    {"sentence_bert_config.json", ATT_READS_TEXTS, ATT_JSON_SETTINGS_BYTES, false},
+};
+enum { SIDE_FILES = sizeof side_files / sizeof *side_files };
 
 /* Files of weights, the preferred one first. */
 static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
@@ -46,12 +62,15 @@ static bool is_index(const char *file)
     return length >= sizeof ending && strcmp(file + length - (sizeof ending - 1), ending) == 0;
 }
 
-static bool is_side_file(const char *file)
+/* The most bytes of the file. */
+static int64_t most_of(const char *file)
 {
-    bool found = strcmp(file, CONFIG) == 0;
-    for (int i = 0; i < PROCESSORS; i++)
-        found |= strcmp(file, processors[i]) == 0;
-    return found;
+    if (strcmp(file, CONFIG) == 0)
+        return ATT_JSON_SETTINGS_BYTES;
+    for (int i = 0; i < SIDE_FILES; i++)
+        if (strcmp(file, side_files[i].name) == 0)
+            return side_files[i].most;
+    return is_index(file) ? MOST_INDEX : INT64_MAX;
 }
 
 /* Calls `use` for each file that the index names, until it fails. A file may come several times. */
@@ -109,25 +128,33 @@ static bool knows(const search *s, const char *file)
     return att_hub_cache_has(&s->cache, s->commit, file) || att_hub_cache_lacks(&s->cache, s->commit, file);
 }
 
-/* Sets *transformers if the cache's configuration describes a network of the transformers library, whose preprocessing
- * is in files of its own. Fails for a network that attscope lacks. */
-static att_status check_config(const search *s, bool *transformers)
+/* What the network of the cache's configuration reads, if it is of the transformers library, whose networks have side
+ * files. Fails for a network that attscope lacks. */
+static att_status check_config(const search *s, att_layout_reads *reads)
 {
     char path[ATT_HUB_PATH];
-    *transformers = false;
+    *reads = ATT_READS_NONE;
     if (!att_hub_cache_has(&s->cache, s->commit, CONFIG))
         return ATT_OK;
     ATT_TRY(att_hub_cache_path(&s->cache, s->commit, CONFIG, path, sizeof path));
-    return att_layout_check_config(s->context, path, transformers);
+    return att_layout_check_config(s->context, path, reads);
+}
+
+/* Whether the file is used for a network that reads this, and the cache does not know it. */
+static bool is_wanted(const search *s, const side_file *file, att_layout_reads reads)
+{
+    const bool replaced = file->replaced && att_hub_cache_has(&s->cache, s->commit, TOKENIZER);
+    return file->reads == reads && !replaced && !knows(s, file->name);
 }
 
 static bool knows_side_files(const search *s)
 {
-    bool transformers, known = knows(s, CONFIG);
-    if (!known || check_config(s, &transformers) != ATT_OK)
+    att_layout_reads reads;
+    bool known = knows(s, CONFIG);
+    if (!known || check_config(s, &reads) != ATT_OK)
         return known;
-    for (int i = 0; transformers && i < PROCESSORS; i++)
-        known &= knows(s, processors[i]);
+    for (int i = 0; i < SIDE_FILES; i++)
+        known &= !is_wanted(s, &side_files[i], reads);
     return known;
 }
 
@@ -220,7 +247,7 @@ static att_status describe(const search *s, const char *name, const att_reply *r
                         s->session.endpoint.host);
     if (size < 0)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s: %s states no size", file->shown, s->session.endpoint.host);
-    const int64_t most = is_side_file(name) ? ATT_JSON_SETTINGS_BYTES : is_index(name) ? MOST_INDEX : INT64_MAX;
+    const int64_t most = most_of(name);
     if (size > most)
         return att_fail(s->context, ATT_ERR_FORMAT, "%s has %lld bytes; expected at most %lld", file->shown,
                         (long long)size, (long long)most);
@@ -345,13 +372,14 @@ static att_status get_shard(search *s, const char *index, const char *file)
 /* Downloads the configuration if there is one, and what belongs to it. */
 static att_status get_side_files(search *s)
 {
-    bool found, transformers;
+    att_layout_reads reads;
+    bool found;
     if (!knows(s, CONFIG))
         ATT_TRY(get(s, CONFIG, &found));
-    ATT_TRY(check_config(s, &transformers));
-    for (int i = 0; transformers && i < PROCESSORS; i++)
-        if (!knows(s, processors[i]))
-            ATT_TRY(get(s, processors[i], &found));
+    ATT_TRY(check_config(s, &reads));
+    for (int i = 0; i < SIDE_FILES; i++)
+        if (is_wanted(s, &side_files[i], reads))
+            ATT_TRY(get(s, side_files[i].name, &found));
     return ATT_OK;
 }
 

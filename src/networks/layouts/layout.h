@@ -155,9 +155,11 @@ typedef struct att_layout {
 /* Gives an open file timm's names and attscope's metadata if its side files describe another program's network, as
  * att_model_open_file() does. network: its name, from the caller; NULL: not given. */
 att_status att_layout_take(att_tensors *file, const char *network);
+/* What the network of a config.json of the transformers library reads; ATT_READS_NONE: it is of another program. */
+typedef enum att_layout_reads { ATT_READS_NONE, ATT_READS_IMAGES, ATT_READS_TEXTS } att_layout_reads;
 /* Refuses a config.json that describes a network which attscope lacks (ERR_UNSUPPORTED), before there are weights.
- * *transformers: whether it is one of the transformers library. Errors: also ERR_FORMAT, ERR_IO, ERR_MEMORY. */
-att_status att_layout_check_config(att_context *context, const char *path, bool *transformers);
+ * Errors: also ERR_FORMAT, ERR_IO, ERR_MEMORY. */
+att_status att_layout_check_config(att_context *context, const char *path, att_layout_reads *reads);
 
 #define ATT_LAYOUT_ROWS(table) .rows = (table), .row_count = sizeof(table) / sizeof *(table)
 

@@ -342,20 +342,35 @@ static att_status check_name(att_context *context, const char *path, const char 
     return att_fail(context, status, "%s: %s", path, why);
 }
 
-static att_status check_root(att_context *context, const char *path, const json_t *root, bool *transformers)
+/* Whether the first network of the layout, and so all of them, read tokens. */
+static bool reads_texts(att_context *context, const att_layout *layout)
+{
+    char name[64];
+    att_variant variant;
+    if (!layout->variants)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(layout->variants, " "), layout->variants);
+    return att_variant_find(context, name, &variant) == ATT_OK && variant.family->inputs[0].name &&
+           strcmp(variant.family->inputs[0].name, ATT_TOKENS) == 0;
+}
+
+static att_status check_root(att_context *context, const char *path, const json_t *root, att_layout_reads *reads)
 {
     const char *type = type_of(root);
     const att_layout *layout;
-    *transformers = type != NULL;
-    return type ? find_layout(context, path, type, &layout)
-                : check_name(context, path, json_string_value(json_object_get(root, "architecture")));
+    *reads = ATT_READS_NONE;
+    if (!type)
+        return check_name(context, path, json_string_value(json_object_get(root, "architecture")));
+    ATT_TRY(find_layout(context, path, type, &layout));
+    *reads = reads_texts(context, layout) ? ATT_READS_TEXTS : ATT_READS_IMAGES;
+    return ATT_OK;
 }
 
-att_status att_layout_check_config(att_context *context, const char *path, bool *transformers)
+att_status att_layout_check_config(att_context *context, const char *path, att_layout_reads *reads)
 {
     json_t *root = NULL;
     ATT_TRY(read_json(context, path, &root));
-    att_status status = check_root(context, path, root, transformers);
+    att_status status = check_root(context, path, root, reads);
     json_decref(root);
     return status;
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A Hub for tests: server.py [WEIGHTS [CONFIG]]
+"""A Hub for tests: server.py [WEIGHTS [CONFIG [VOCABULARY]]]
 
 Listens on 127.0.0.1, prints its port, and ends when its standard input ends. The organisation in a repository's name
 says how it behaves (ANSWERS and BODIES); all repositories have the same files. The endpoint is 127.0.0.1; large files
 are redirected to localhost, which is another server to clients. /log lists the requests: method, host, path, range and
-the token. WEIGHTS and CONFIG: files to serve as model.safetensors and config.json. With the
+the token. WEIGHTS, CONFIG, VOCABULARY: files to serve as model.safetensors, config.json and vocab.txt. With the
 environment variables CERTIFICATE and KEY, files of a certificate for localhost and its key, the server speaks HTTPS.
 """
 import hashlib
@@ -35,6 +35,11 @@ FILES = {
     "config.json": read(2, b'{"architecture": "vit_tiny_patch16_224"}\n'),
     "preprocessor_config.json": b'{"image_mean": [0.1, 0.2, 0.3]}',
     "processor_config.json": b'{"image_processor": {"image_mean": [0.1, 0.2, 0.3]}}',
+    "tokenizer.json": b'{"model": {"type": "WordPiece"}}',
+    "vocab.txt": read(3, b"[PAD]\n[UNK]\n"),
+    "special_tokens_map.json": b"{}",
+    "tokenizer_config.json": b'{"do_lower_case": true}',
+    "sentence_bert_config.json": b'{"max_seq_length": 128}',
     "model.safetensors": WEIGHTS,
     "pytorch_model.bin": WEIGHTS[::-1],
     "model.safetensors.index.json": INDEX,
@@ -49,6 +54,8 @@ LACKS = {
     "noconfig": ["config.json"],
     "transformers": ["processor_config.json"],
     "processor": ["preprocessor_config.json"],
+    "vocabulary": ["tokenizer.json", "sentence_bert_config.json"],
+    "pieces": ["tokenizer.json"],
     "pickle": ["model.safetensors", "model.safetensors.index.json"],
     "sharded": ["model.safetensors"],
     "holes": ["model.safetensors", "model-2.safetensors"],
@@ -68,6 +75,8 @@ INDEXES = {
 CONFIGS = {
     "transformers": b'{"model_type": "vit"}',
     "processor": b'{"model_type": "clip"}',
+    "bert": b'{"model_type": "bert"}',
+    "vocabulary": b'{"model_type": "distilbert"}',
     "wav": b'{"model_type": "wav2vec2"}',
     "convnext": b'{"architecture": "convnext_tiny"}',
 }

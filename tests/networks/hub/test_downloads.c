@@ -281,6 +281,33 @@ SCRATCH_TEST(side_files_decide_before_weights_are_requested)
     assert_true(size_of(below(self, "models--processor--clip/snapshots/" COMMIT "/processor_config.json")) > 0);
 }
 
+#define OF_BERT "models--bert--minilm/snapshots/" COMMIT "/"
+#define OF_VOCABULARY "models--vocabulary--distil/snapshots/" COMMIT "/"
+SCRATCH_TEST(networks_for_texts_come_with_their_tokenizer)
+{
+    assert_finds(self, "hf-hub:bert/minilm");
+    assert_true(size_of(below(self, OF_BERT "tokenizer.json")) > 0);
+    assert_true(size_of(below(self, OF_BERT "tokenizer_config.json")) > 0);
+    assert_true(size_of(below(self, OF_BERT "sentence_bert_config.json")) > 0);
+    assert_int_equal(size_of(below(self, OF_BERT "vocab.txt")), -1); /* tokenizer.json has the pieces */
+    assert_int_equal(size_of(below(self, OF_BERT "preprocessor_config.json")), -1);
+    assert_finds(self, "hf-hub:vocabulary/distil");
+    assert_true(size_of(below(self, OF_VOCABULARY "vocab.txt")) > 0);
+    assert_true(size_of(below(self, OF_VOCABULARY "special_tokens_map.json")) > 0);
+    assert_true(size_of(below(self, OF_VOCABULARY "tokenizer_config.json")) > 0);
+    assert_int_equal(size_of(below(self, OF_VOCABULARY "tokenizer.json")), -1);
+    requests();
+    assert_finds(self, "hf-hub:bert/minilm");
+    assert_finds(self, "hf-hub:vocabulary/distil");
+    assert_string_equal(requests(), "");
+
+    /* The weights are there from an earlier version, which left the tokenizer out. */
+    shell(self, "rm hub/" OF_BERT "tokenizer.json hub/" OF_BERT "tokenizer_config.json");
+    assert_finds(self, "hf-hub:bert/minilm");
+    assert_true(size_of(below(self, OF_BERT "tokenizer.json")) > 0);
+    assert_true(size_of(below(self, OF_BERT "tokenizer_config.json")) > 0);
+}
+
 SCRATCH_TEST(a_transfer_that_breaks_off_is_continued)
 {
     static const char *const names[] = {"broken", "stall"};
