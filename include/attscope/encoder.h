@@ -46,7 +46,8 @@ typedef struct att_token_texts {
 /* Divides texts into the network's tokens. tokenizer: the path of its tokenizer, as for att_tokenizer_open(); NULL: the
  * folder of the network's file. most: tokens of a text, special ones included, to which longer texts are shortened; 0:
  * att_network_most_tokens(), or less if sentence_bert_config.json in the folder of the network's file has a lower
- * "max_seq_length", to which sentence-transformers shortens texts; the log says so. name: of the texts in messages, as
+ * "max_seq_length", to which sentence-transformers shortens texts; the log says so. If that file has "do_lower_case":
+ * true, texts become lower case first, as there. name: of the texts in messages, as
  * "texts.txt", whose lines are then counted from 1; NULL: "text", counted from 0. On success the caller frees *made
  * with att_token_texts_free(); on failure it is unchanged. Errors: ERR_NOT_FOUND (no tokenizer), ERR_MISMATCH (it has
  * more pieces than the network's vocabulary; of fewer pieces the log warns, since vocabularies of networks may be

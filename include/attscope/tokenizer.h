@@ -74,6 +74,8 @@ typedef struct att_encode_options {
                          two texts at the end of the longer one, until both are equally long. Must be at least the
                          number of special tokens */
     bool plain;       /* add no special tokens */
+    bool lower;       /* first make each character of the text lower case, whatever the tokenizer then does with it; so
+                         "[MASK]" in the text is no special token any more */
     const char *name; /* of the text in messages, as "texts.txt: line 7"; NULL: "the text" */
 } att_encode_options;
 

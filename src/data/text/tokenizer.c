@@ -8,6 +8,7 @@
 #include "data/text/normalize.h"
 #include "data/text/split.h"
 #include "data/text/template.h"
+#include "data/text/unicode.h"
 #include "data/text/vocab_txt.h"
 
 enum { MOST_FILE = 256 << 20, MOST_TEXT = 64 << 20 };
@@ -282,8 +283,16 @@ static att_status encode_part(encode_work *work, size_t first, size_t end)
     return ATT_OK;
 }
 
+static void make_lower(encode_work *work)
+{
+    work->normal.count = 0;
+    att_characters_append(&work->normal, work->raw.items, work->raw.count);
+    work->raw.count = 0;
+    att_characters_lower(&work->normal, &work->raw);
+}
+
 /* Encodes the whole text into work->tokens. */
-static att_status encode_text(encode_work *work, const att_encode_text *text, const char *name)
+static att_status encode_text(encode_work *work, const att_encode_text *text, bool lower, const char *name)
 {
     const att_added *added = &work->tokenizer->added;
     const att_added_token *token;
@@ -297,6 +306,8 @@ static att_status encode_text(encode_work *work, const att_encode_text *text, co
     if (valid < text->length)
         return att_fail(context, ATT_ERR_FORMAT, "%s is not UTF-8 at byte %zu (0x%02X); convert it to UTF-8", name,
                         valid, (unsigned)(unsigned char)text->bytes[valid]);
+    if (lower)
+        make_lower(work);
     for (size_t taken = 0; !lacks_memory(work); taken = search.taken) {
         token = att_added_next(added, &added->raw, &work->raw, &search, &from, &to);
         ATT_TRY(encode_part(work, taken, token ? from : work->raw.count));
@@ -354,9 +365,9 @@ static att_status encode_both(encode_work work[2], const att_encode_text *text, 
         return att_fail(t->context, ATT_ERR_ARGUMENT,
                         "%s: a length of at most %d tokens has no room for the %d special tokens", name,
                         options->max_length, special);
-    ATT_TRY(encode_text(&work[0], text, name));
+    ATT_TRY(encode_text(&work[0], text, options->lower, name));
     if (pair)
-        ATT_TRY(encode_text(&work[1], pair, options->name ? options->name : "the second text"));
+        ATT_TRY(encode_text(&work[1], pair, options->lower, options->name ? options->name : "the second text"));
     int counts[2] = {work[0].tokens.count, work[1].tokens.count};
     if (options->max_length > 0)
         shorten(counts, options->max_length - special);

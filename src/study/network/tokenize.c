@@ -22,6 +22,7 @@ typedef struct tokenizing {
     const att_encode_text *texts;
     int64_t count;
     int most;
+    bool lower; /* texts become lower case */
     att_tokenizer *tokenizer;
     att_encoding *encodings; /* [count] */
     int64_t tokens;          /* of all texts */
@@ -56,49 +57,66 @@ static att_status open_tokenizer(tokenizing *t)
     return ATT_OK;
 }
 
-/* Reads "max_seq_length" of the file; 0: it gives none. */
-static att_status read_length(const tokenizing *t, const char *path, int *length)
+/* What sentence_bert_config.json says. */
+typedef struct sentence_settings {
+    int length; /* to which texts are shortened; 0: none is given */
+    bool lower; /* texts become lower case */
+} sentence_settings;
+static const char SENTENCE[] = "sentence_bert_config.json";
+
+static att_status read_members(const tokenizing *t, const char *path, const json_t *object, sentence_settings *found)
 {
-    char *bytes;
-    size_t size;
-    json_t *settings = NULL;
-    ATT_TRY(att_file_read(t->context, path, ATT_JSON_SETTINGS_BYTES, &bytes, &size));
-    const att_status status = att_json_parse(t->context, path, bytes, size, &settings);
-    att_free(t->context, bytes);
-    ATT_TRY(status);
-    const json_t *member = json_object_get(settings, "max_seq_length");
-    const json_int_t found = json_integer_value(member);
-    const bool given = member && !json_is_null(member);
-    json_decref(settings);
-    if (given && (found < 1 || found > INT_MAX))
+    const json_t *length = json_object_get(object, "max_seq_length"), *lower = json_object_get(object, "do_lower_case");
+    const json_int_t number = json_integer_value(length);
+    const bool given = length && !json_is_null(length);
+    if (given && (number < 1 || number > INT_MAX))
         return att_fail(t->context, ATT_ERR_FORMAT,
                         "%s: \"max_seq_length\" must be a whole number of at least 1, or null", path);
-    *length = given ? (int)found : 0;
+    if (lower && !json_is_null(lower) && !json_is_boolean(lower))
+        return att_fail(t->context, ATT_ERR_FORMAT, "%s: \"do_lower_case\" must be true, false or null", path);
+    *found = (sentence_settings){given ? (int)number : 0, json_is_true(lower)};
     return ATT_OK;
 }
 
-/* Lowers *most to the length to which sentence-transformers shortens texts for these weights. */
-static att_status take_sentence_length(const tokenizing *t, int *most)
+static att_status read_sentence_settings(const tokenizing *t, sentence_settings *found)
 {
-    static const char name[] = "sentence_bert_config.json";
-    char path[ATT_NETWORK_PATH];
-    int length;
-    if (!t->folder || !att_file_exists_in(t->folder, name))
+    char path[ATT_NETWORK_PATH], *bytes;
+    size_t size;
+    json_t *object = NULL;
+    *found = (sentence_settings){0};
+    if (!t->folder || !att_file_exists_in(t->folder, SENTENCE))
         return ATT_OK;
-    ATT_TRY(att_path_join(t->context, t->folder, name, path, sizeof path));
-    ATT_TRY(read_length(t, path, &length));
-    if (length == 0 || length >= *most)
-        return ATT_OK;
-    *most = length;
-    att_log(t->context, ATT_LOG_INFO, "texts are shortened to %d tokens, as %s says; the network takes %d", length,
-            name, att_network_most_tokens(t->network));
+    ATT_TRY(att_path_join(t->context, t->folder, SENTENCE, path, sizeof path));
+    ATT_TRY(att_file_read(t->context, path, ATT_JSON_SETTINGS_BYTES, &bytes, &size));
+    att_status status = att_json_parse(t->context, path, bytes, size, &object);
+    att_free(t->context, bytes);
+    if (status == ATT_OK)
+        status = read_members(t, path, object, found);
+    json_decref(object);
+    return status;
+}
+
+/* Takes the settings with which sentence-transformers uses these weights, and without a given length that of the
+ * network. */
+static att_status take_sentence_settings(tokenizing *t)
+{
+    const int longest = att_network_most_tokens(t->network);
+    sentence_settings found;
+    ATT_TRY(read_sentence_settings(t, &found));
+    if (t->most == 0 && found.length > 0 && found.length < longest) {
+        t->most = found.length;
+        att_log(t->context, ATT_LOG_INFO, "texts are shortened to %d tokens, as %s says; the network takes %d",
+                found.length, SENTENCE, longest);
+    }
+    t->most = t->most > 0 ? t->most : longest;
+    t->lower = found.lower;
     return ATT_OK;
 }
 
 static att_status encode(tokenizing *t, int64_t index, int64_t *shortened)
 {
     char name[ATT_NETWORK_PATH + 32];
-    const att_encode_options options = {.max_length = t->most, .name = name};
+    const att_encode_options options = {.max_length = t->most, .lower = t->lower, .name = name};
     att_encoding *encoding = &t->encodings[index];
     if (t->name)
         snprintf(name, sizeof name, "%s: line %lld", t->name, (long long)index + 1);
@@ -145,10 +163,7 @@ static att_status tokenize(tokenizing *t, att_token_texts *made)
                         t->name ? ": " : "");
     ATT_TRY(att_require(t->context, t->texts, "the texts of a network"));
     ATT_TRY(open_tokenizer(t));
-    if (t->most == 0) {
-        t->most = longest;
-        ATT_TRY(take_sentence_length(t, &t->most));
-    }
+    ATT_TRY(take_sentence_settings(t));
     made->most = t->most;
     ATT_TRY(att_new(t->context, &t->encodings, (size_t)t->count, "the tokens of texts"));
     for (int64_t i = 0; i < t->count; i++)

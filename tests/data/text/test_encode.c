@@ -157,6 +157,28 @@ static void expect_pieces(scratch *self, const att_tokenizer *tokenizer, const a
     att_encoding_free(self->context, &encoding);
 }
 
+static void expect_same(scratch *self, const att_tokenizer *tokenizer, const char *given,
+                        const att_encode_options *options, const char *same)
+{
+    att_encoding a, b;
+    CHECK(self->context, att_tokenizer_encode(tokenizer, &(att_encode_text){given, strlen(given)}, NULL, options, &a));
+    CHECK(self->context, att_tokenizer_encode(tokenizer, &(att_encode_text){same, strlen(same)}, NULL, NULL, &b));
+    assert_int_equal(a.count, b.count);
+    for (int i = 0; i < a.count; i++)
+        assert_int_equal(a.tokens[i].id, b.tokens[i].id);
+    att_encoding_free(self->context, &a);
+    att_encoding_free(self->context, &b);
+}
+
+SCRATCH_TEST(texts_can_become_lower_case_first)
+{
+    att_tokenizer *tokenizer = open_golden(self, "cased");
+    const att_encode_options lower = {.lower = true};
+    expect_same(self, tokenizer, "The NOT of \xC3\x84 and \xC4\xB0", &lower, "the not of \xC3\xA4 and i\xCC\x87");
+    expect_same(self, tokenizer, "[MASK]", &lower, "[mask]");
+    att_tokenizer_destroy(&tokenizer);
+}
+
 SCRATCH_TEST(zero_bytes_and_empty_texts)
 {
     att_tokenizer *tokenizer = open_golden(self, "uncased");
