@@ -41,7 +41,7 @@ static int run_job(const bench_call *call, const char *job)
     r.of.instants.context = cli_now();
     if (code == CLI_OK)
         code = cli_load(call->cli, call->operands[0],
-                        &(cli_load_options){&s->network, &none, &s->engine, false, false, ATT_F32, NULL}, &loaded);
+                        &(cli_load_options){&s->network, &none, &s->engine, false, false, ATT_F32, NULL, 0}, &loaded);
     r.of.instants.loaded = cli_now();
     if (code == CLI_OK)
         code = answer(call, &loaded, &r.of.instants);

@@ -479,7 +479,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_load(cli, operands[0],
                         &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false,
-                                            s->f64 ? ATT_F64 : ATT_F32, NULL},
+                                            s->f64 ? ATT_F64 : ATT_F32, NULL, 0},
                         &loaded);
     if (code == CLI_OK)
         code = cli_image_input_open(cli, loaded.network, &j->input);

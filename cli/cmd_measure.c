@@ -81,7 +81,7 @@ static const att_flag instrument_options[] = {
      ATT_FLAG_AT(settings, brief)},
     {"init-seed", .kind = ATT_FLAG_INT, .value = "N",
      .help = "measure the network at initialisation: its weights are drawn anew from this seed; the records go to "
-             "OUTPUT/NAME-init-N",
+             "OUTPUT/NAME-init-N; CHECKPOINT can then be the name of a network (attscope models)",
      ATT_FLAG_AT(settings, options.init_seed), .low = 1, .high = 1000000000, .open = true},
     {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "for maps: " CLI_LABELS_HELP,
      ATT_FLAG_AT(settings, labels)},
@@ -162,7 +162,7 @@ static void write_found(att_json_writer *writer, const void *from)
     att_json_put_integer(writer, "images", found->evaluation.count);
     att_json_put_integer(writer, "corrupt", found->evaluation.corrupt);
     att_json_put_number(writer, "images_per_second", found->evaluation.images_per_second);
-    cli_figures_json(writer, found->measure);
+    cli_figures_json(writer, found->measure, false);
 }
 
 /* Shows the figures. code: result of the measurement; the figures exist even if writing records failed. */
@@ -204,7 +204,7 @@ static void write_text_figures(att_json_writer *writer, const void *from)
     att_json_put_string(writer, "data", j->settings->on.data.data_dir);
     att_json_put_integer(writer, "texts", j->texts.count);
     att_json_put_integer(writer, "shortened", j->texts.shortened);
-    cli_figures_json(writer, j->found.measure);
+    cli_figures_json(writer, j->found.measure, true);
 }
 
 /* Flags that have no effect on texts are refused. */
@@ -308,6 +308,23 @@ static int check_precision(settings *s)
     return code;
 }
 
+/* Writes the path of the checkpoint's file, or the name of a network whose weights are drawn. */
+static int locate(job *j)
+{
+    settings *s = j->settings;
+    const char *checkpoint = s->on.data.checkpoint;
+    s->on.init_seed = s->options.init_seed;
+    if (!cli_is_network(j->cli, checkpoint))
+        return cli_checkpoint_locate(j->cli, checkpoint, j->checkpoint);
+    if (s->on.init_seed == 0)
+        return cli_usage(
+            "measure: %s is the name of a network, without weights: give a checkpoint, or --init-seed N "
+            "for random weights",
+            checkpoint);
+    snprintf(j->checkpoint, sizeof j->checkpoint, "%s", checkpoint);
+    return CLI_OK;
+}
+
 /* Checks the arguments before anything is read. */
 static int check(job *j)
 {
@@ -326,7 +343,7 @@ static int check(job *j)
     if (code == CLI_OK)
         code = cli_file_check("--class-map", s->on.data.class_map);
     if (code == CLI_OK)
-        code = cli_checkpoint_locate(j->cli, s->on.data.checkpoint, j->checkpoint);
+        code = locate(j);
     if (code != CLI_OK)
         return code;
     return cli_check(j->cli, att_measuring_check(j->cli->context, j->checkpoint, 1 + s->more_count, &s->options));

@@ -253,7 +253,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
     if (code == CLI_OK)
         code = cli_load(
             cli, operands[0],
-            &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false, ATT_F32, &s->passes},
+            &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false, ATT_F32, &s->passes, 0},
             &loaded);
     if (code == CLI_OK)
         code = cli_check(cli, att_network_need_head(loaded.network, "it predicts nothing"));

@@ -112,7 +112,7 @@ int cli_evaluation_load(cli_app *cli, const cli_evaluation *options, cli_loaded 
     const cli_evaluation_data *d = &options->data;
     return cli_load(cli, d->checkpoint,
                     &(cli_load_options){&options->network, &options->preprocess, &options->engine, d->use_ema,
-                                        options->test_images, options->dtype, &options->passes},
+                                        options->test_images, options->dtype, &options->passes, options->init_seed},
                     loaded);
 }
 

@@ -33,6 +33,7 @@ typedef struct cli_evaluation {
     bool test_images;              /* these two are no flags; see cli_load_options */
     att_dtype dtype;
     bool unlabelled; /* no flag: images without classes are accepted */
+    int init_seed;   /* of measure only; see cli_load_options */
 } cli_evaluation;
 
 /* Takes CHECKPOINT and DATA from the operands, unless flags gave them. *used: how many operands these were. Returns

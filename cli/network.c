@@ -168,6 +168,7 @@ static int open_network(cli_app *cli, const char *path, const cli_load_options *
     network_options.averaged = options->averaged;
     network_options.test_images = options->test_images;
     network_options.dtype = options->dtype;
+    network_options.seed = (uint64_t)options->init_seed;
     network_options.backend = options->engine->backend;
     network_options.precision = att_recipe_precision(options->engine);
     att_status status = att_network_open(cli->context, path, &network_options, network);
@@ -293,10 +294,37 @@ void cli_passes_print(const cli_passes *given, const att_preprocess *images)
     cli_print("%s\n", options.flips ? ", each also mirrored" : "");
 }
 
+bool cli_is_network(cli_app *cli, const char *checkpoint)
+{
+    att_network_name found;
+    return !cli_exists(checkpoint) && !att_tensors_exist(checkpoint) && !att_hub_is_name(checkpoint) &&
+           att_model_resolve(cli->context, checkpoint, &found) == ATT_OK;
+}
+
+/* Writes what att_network_open() opens. */
+static int locate_network(cli_app *cli, const char *checkpoint, const cli_load_options *options, char path[CLI_PATH])
+{
+    if (options->init_seed == 0 || !cli_is_network(cli, checkpoint))
+        return cli_checkpoint_locate(cli, checkpoint, path);
+    if (options->network->model)
+        return cli_usage("--model %s: %s is already the name of a network; leave out one of both",
+                         options->network->model, checkpoint);
+    snprintf(path, CLI_PATH, "%s", checkpoint);
+    return CLI_OK;
+}
+
+/* Notes what the file holds beside the weights that are used. */
+static void note_file(cli_app *cli, const cli_load_options *options, const att_network *network)
+{
+    note_modules(cli, options, network);
+    if (!options->averaged)
+        note_average(cli, network);
+}
+
 int cli_load(cli_app *cli, const char *checkpoint, const cli_load_options *options, cli_loaded *loaded)
 {
     char path[CLI_PATH];
-    int code = cli_checkpoint_locate(cli, checkpoint, path);
+    int code = locate_network(cli, checkpoint, options, path);
     if (code == CLI_OK)
         code = open_network(cli, path, options, &loaded->network);
     if (code != CLI_OK)
@@ -305,16 +333,15 @@ int cli_load(cli_app *cli, const char *checkpoint, const cli_load_options *optio
     loaded->file = att_network_file(network);
     loaded->model = att_network_model(network);
     loaded->identity = att_network_identity(network);
-    note_skipped(cli, loaded->file);
+    if (loaded->file)
+        note_skipped(cli, loaded->file);
     if (options->test_images)
         note_test_images(cli, options->preprocess, network);
     code = cli_preprocess_apply(cli, options->preprocess, network);
     if (code == CLI_OK && options->passes)
         code = set_passes(cli, options->passes, network);
-    if (code == CLI_OK)
-        note_modules(cli, options, network);
-    if (code == CLI_OK && !options->averaged)
-        note_average(cli, network);
+    if (code == CLI_OK && loaded->file)
+        note_file(cli, options, network);
     return code;
 }
 

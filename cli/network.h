@@ -8,7 +8,7 @@
 /* An open network, which owns all members. */
 typedef struct cli_loaded {
     att_network *network;
-    const att_tensors *file;
+    const att_tensors *file; /* NULL: the weights were drawn, see cli_load_options.init_seed */
     const att_model *model;
     const att_identity *identity; /* its preprocess includes the flags */
 } cli_loaded;
@@ -68,7 +68,10 @@ typedef struct cli_load_options {
     bool test_images;         /* use the image size and crop with which timm's validate.py evaluates the weights */
     att_dtype dtype;          /* in which the network computes, see att_network_options */
     const cli_passes *passes; /* NULL: photographs are seen once */
+    int init_seed;            /* above 0: `path` can also be a network's name, whose weights are drawn from this seed */
 } cli_load_options;
+/* Whether `checkpoint` is the name of a network, and neither a file, a folder nor a name of pretrained weights. */
+bool cli_is_network(cli_app *cli, const char *checkpoint);
 /* Opens the network of the checkpoint at `path`, a file or a run's folder. Notes on stderr which file was used and
  * how the network was identified. *loaded is zeroed before the call. The caller calls cli_unload(), also after a
  * failure. Returns CLI_OK or an exit code. */

@@ -189,7 +189,7 @@ static bool counts_blocks(const att_instrument_info *info, const char *statistic
 }
 
 /* Prints the line of figure `index`; the figures of its heads precede it. */
-static void print_line(const att_measure *measure, const att_instrument_info *info, int index, int width)
+static void print_line(const att_measure *measure, const att_instrument_info *info, int index, int width, bool texts)
 {
     att_measurement m = att_measure_at(measure, index);
     int first = index;
@@ -202,6 +202,7 @@ static void print_line(const att_measure *measure, const att_instrument_info *in
     if (m.undefined > 0 && !isfinite(m.mean)) {
         cli_print("  %-*s  ", width, label_of(&m, label));
         cli_print(counts_blocks(info, m.statistic) ? "not defined in %lld of %lld block%s\n"
+                  : texts                          ? "not defined in %lld of %lld text%s\n"
                                                    : "not defined in %lld of %lld image%s\n",
                   (long long)m.undefined, (long long)m.count, cli_plural(m.count));
         return;
@@ -282,6 +283,15 @@ static const char *same_as(const att_measure *measure, int first, int begin, int
     return NULL;
 }
 
+/* Instrument `index`, in the words for texts if the samples are texts. */
+static att_instrument_info info_of(const att_measure *measure, int index, bool texts)
+{
+    att_instrument_info info = att_measure_instrument_at(measure, index);
+    if (texts && info.unit && strcmp(info.unit, "image sides") == 0)
+        info.unit = "text lengths";
+    return info;
+}
+
 void cli_figures_print(const att_measure *measure, bool brief, bool texts)
 {
     att_measurement before = {.instrument = "", .node = "", .statistic = ""};
@@ -292,9 +302,7 @@ void cli_figures_print(const att_measure *measure, bool brief, bool texts)
         bool new_instrument = strcmp(m.instrument, before.instrument) != 0;
         if (new_instrument) {
             print_note(measure, &info);
-            info = att_measure_instrument_at(measure, instruments);
-            if (texts && info.unit && strcmp(info.unit, "image sides") == 0)
-                info.unit = "text lengths";
+            info = info_of(measure, instruments, texts);
             print_instrument(&info, att_measure_options_at(measure, instruments), instruments == 0, brief);
             instruments++;
             first = i;
@@ -314,7 +322,7 @@ void cli_figures_print(const att_measure *measure, bool brief, bool texts)
                       info.scores ? "std error" : "deviation", "n", scale_title(&m),
                       m.head >= 0 ? "  of each head" : "");
         if (m.head < 0)
-            print_line(measure, &info, i, width);
+            print_line(measure, &info, i, width, texts);
         before = m;
     }
     print_note(measure, &info);
@@ -368,11 +376,11 @@ static void write_all_options(att_json_writer *writer, const att_measure *measur
     att_json_end_object(writer);
 }
 
-void cli_figures_json(att_json_writer *writer, const att_measure *measure)
+void cli_figures_json(att_json_writer *writer, const att_measure *measure, bool texts)
 {
     att_json_put_array(writer, "instruments");
     for (int i = 0; i < att_measure_instrument_count(measure); i++) {
-        att_instrument_info info = att_measure_instrument_at(measure, i);
+        att_instrument_info info = info_of(measure, i, texts);
         att_instrument_write_json(&info, writer);
     }
     att_json_end_array(writer);

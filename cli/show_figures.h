@@ -37,7 +37,7 @@ void cli_details_print(const cli_details *details);
 /* Writes the member "measurements" of the current JSON object, if there are any. */
 void cli_details_json(att_json_writer *writer, const cli_details *details);
 
-/* Writes the members "instruments" and "measurements" of the current JSON object. */
-void cli_figures_json(att_json_writer *writer, const att_measure *measure);
+/* Writes the members "instruments" and "measurements" of the current JSON object. texts: as above. */
+void cli_figures_json(att_json_writer *writer, const att_measure *measure, bool texts);
 
 #endif

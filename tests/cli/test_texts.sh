@@ -21,9 +21,26 @@ grep -qF '"texts": 4' measure.json || fail 'the figures are not in measure.json'
 run 0 measure net texts.txt --with entropy --init-seed 3 --brief
 out_has 'blocks.1.attn'
 
+# A network by its name has random weights, those of a checkpoint of the same shape.
+small='--embed-dim 8 --depth 2 --num-heads 2 --mlp-ratio 2 --vocab-size 20 --max-positions 16'
+# shellcheck disable=SC2086
+run 0 measure bert_tiny texts.txt --init-seed 3 --tokenizer net $small --with collapse --brief --json named.json
+grep -qF '"checkpoint": "bert_tiny"' named.json || fail 'the JSON does not name the network'
+run 0 measure net texts.txt --init-seed 3 --with collapse --brief --json drawn.json
+[ "$(sed 1,4d drawn.json)" = "$(sed 1,4d named.json)" ] || fail 'the weights of a named network are not those of the seed'
+run 2 measure bert_tiny texts.txt
+err_is <<<'attscope: measure: bert_tiny is the name of a network, without weights: give a checkpoint, or --init-seed N for random weights'
+run 2 measure bert_tiny texts.txt --init-seed 3 --model bert_mini
+err_has '--model bert_mini: bert_tiny is already the name of a network; leave out one of both'
+run 1 measure bert_tiny texts.txt --init-seed 3
+err_has 'bert_tiny was made without files, and so without a tokenizer; give the path of one'
+run 1 measure bert_tin texts.txt --init-seed 3
+err_has 'bert_tin: No such file or directory'
+
 run 0 measure net texts.txt --with distance --limit 2 --brief --json limit.json
 out_has '[text lengths]'
 grep -qF '"texts": 2' limit.json || fail '--limit has no effect'
+grep -qF '"unit": "text lengths"' limit.json || fail 'the unit in limit.json is that of images'
 run 0 embed net texts.txt -b 1 -o one.npz
 
 # Flags of images are refused, not ignored.
@@ -57,6 +74,22 @@ cmp -s x.npz mean.npz || fail '--max-length does not replace the length in sente
 echo '{"max_seq_length": "long"}' >sentence/sentence_bert_config.json
 run 1 embed sentence texts.txt -o x.npz
 err_has 'sentence_bert_config.json: "max_seq_length" must be a whole number of at least 1, or null'
+
+# Texts become lower case before a tokenizer that keeps the case.
+tr abc ABC <texts.txt >upper.txt
+echo '{"do_lower_case": false}' >sentence/tokenizer_config.json
+echo '{"do_lower_case": true}' >sentence/sentence_bert_config.json
+run 0 embed sentence upper.txt -o x.npz
+cmp -s x.npz mean.npz || fail 'do_lower_case in sentence_bert_config.json has no effect'
+run 0 embed sentence upper.txt --max-length 16 -o x.npz
+cmp -s x.npz mean.npz || fail 'do_lower_case has no effect beside --max-length'
+echo '{"do_lower_case": false}' >sentence/sentence_bert_config.json
+run 0 embed sentence upper.txt -o x.npz
+! cmp -s x.npz mean.npz || fail 'texts become lower case without do_lower_case'
+echo '{"do_lower_case": "yes"}' >sentence/sentence_bert_config.json
+run 1 embed sentence texts.txt -o x.npz
+err_has 'sentence_bert_config.json: "do_lower_case" must be true, false or null'
+rm sentence/tokenizer_config.json
 rm sentence/sentence_bert_config.json
 sed -i '$d' sentence/vocab.txt
 run 0 embed sentence texts.txt -o x.npz
