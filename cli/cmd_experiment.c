@@ -35,6 +35,11 @@ static const att_flag options[] = {
      .help = "memorize: a file in UTF-8 with one text per line, of which the first 500 are taken (default: texts are "
              "made)",
      EXPERIMENT(texts)},
+    {"tokenizer", .kind = ATT_FLAG_TEXT, .value = "PATH",
+     .help =
+         "memorize: divides the texts of --texts: tokenizer.json, vocab.txt, or a folder with one of them (default: "
+         "tokens are words and single other characters)",
+     EXPERIMENT(tokenizer)},
     {"mlp", .kind = ATT_FLAG_SWITCH,
      .help = "an MLP in every layer, as in the public code's memorisation (circle trains both)", EXPERIMENT(mlp)},
     {"quirk", .kind = ATT_FLAG_TEXTS, .value = "NAME",
@@ -148,7 +153,7 @@ const cli_command cli_command_experiment = {
         "  attscope experiment sort\n"
         "  attscope report output/experiment/sort\n"
         "  attscope experiment sort --lr 1e-5 --quirk unshuffled --quirk padding\n"
-        "  attscope experiment memorize --texts sentences.txt --epochs 10\n"
+        "  attscope experiment memorize --texts sentences.txt --tokenizer minilm\n"
         "  attscope experiment circle --quirk all --seeds 5 --json circle.json",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,

@@ -106,7 +106,9 @@ void experiment_print(const experiment *e)
         o->mlp ? ", MLP in every layer" : "", info->optimizer, r->lr, info->batch_size, r->epochs,
         cli_plural(r->epochs), (long long)r->updates, cli_plural(r->updates), (unsigned long long)o->seed);
     if (info->texts)
-        cli_print("%d %s%s\n", r->training_samples, o->texts ? "texts of " : "made texts", o->texts ? o->texts : "");
+        cli_print("%d %s%s, %d different tokens%s%s\n", r->training_samples, o->texts ? "texts of " : "made texts",
+                  o->texts ? o->texts : "", r->vocabulary, o->tokenizer ? " of the tokenizer " : "",
+                  o->tokenizer ? o->tokenizer : "");
     for (int i = 0; i < o->quirk_count; i++)
         cli_print("%s%s%s", i == 0 ? "quirks of the public code: " : ", ", o->quirks[i],
                   i + 1 == o->quirk_count ? "\n" : "");
@@ -242,6 +244,11 @@ void experiment_write(att_json_writer *writer, const void *from)
     att_json_put_integer(writer, "updates", r->updates);
     att_json_put_number(writer, "lr", r->lr);
     att_json_put_integer(writer, "training_samples", r->training_samples);
+    if (info->texts) {
+        att_json_put_string(writer, "texts", o->texts);
+        att_json_put_string(writer, "tokenizer", o->tokenizer);
+        att_json_put_integer(writer, "vocabulary", r->vocabulary);
+    }
     if (info->paths)
         write_paths(writer, o, r);
     else

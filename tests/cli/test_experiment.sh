@@ -77,7 +77,11 @@ run 0 experiment memorize --texts texts.txt --epochs 1 --repeats 1 --mlp
 out_has 'Share of the 12 tokens of 2 samples'
 out_has 'MLP in every layer'
 out_has 'memorises random classes of the tokens of texts'
-out_has '2 texts of texts.txt'
+out_has '2 texts of texts.txt, 11 different tokens'
+run 0 experiment memorize --texts texts.txt --tokenizer "$here/../goldens/texts/uncased.json" --epochs 1 --repeats 1 \
+    --json pieces.json --output pieces
+grep -qE '"tokenizer": ".*uncased.json"' pieces.json || fail 'the JSON does not name the tokenizer'
+grep -qE '"tokenizer":".*uncased.json"' pieces/memorize/measure.jsonl || fail 'the record does not name the tokenizer'
 cp output/experiment/memorize/measure.jsonl before
 printf '\n \n' >empty.txt
 run 1 experiment memorize --texts empty.txt --epochs 1
@@ -99,6 +103,8 @@ usage 'there is no experiment "srot"; did you mean sort?' experiment srot
 usage 'experiment needs NAME, one of sort, hull, memorize, circle; see attscope experiment --help' experiment
 usage 'experiment circle draws no paths, so that --repeats has no effect' experiment circle --repeats 5
 usage 'experiment sort reads no texts' experiment sort --texts texts.txt
+usage 'experiment memorize: a tokenizer divides the texts of a file, and none is given (--texts)' experiment memorize \
+    --tokenizer vocab.txt
 usage 'experiment circle trains with and without an MLP in any case' experiment circle --mlp
 usage 'experiment circle has no quirk "suns"; did you mean sums?' experiment circle --quirk suns
 usage 'experiment sort has no quirk "sums"; it has unshuffled, padding, all' experiment sort --quirk sums

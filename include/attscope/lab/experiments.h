@@ -58,6 +58,8 @@ typedef struct att_experiment_options {
     int seeds;                 /* networks that are trained, with the seeds seed, seed + 1, .. */
     uint64_t seed;             /* of data, weights, order of samples, dropout and paths */
     const char *texts;         /* memorize: file with one text per line; NULL: generated texts */
+    const char *tokenizer;     /* divides `texts`, as for att_tokenizer_open() (attscope/tokenizer.h); NULL: words and
+                                  single other characters */
     bool mlp;                  /* an MLP in every layer; refused for circle, which trains with and without */
     const char *const *quirks; /* names of the experiment's quirks to turn on; "all": all of them */
     int quirk_count;
@@ -126,8 +128,9 @@ typedef struct att_experiment_result {
  * are the trajectories ("base.first" and "base.second", x and y).
  *
  * Errors: ERR_NOT_FOUND (no such experiment; no such file); ERR_ARGUMENT (an option out of range, or not of this
- * experiment); ERR_FORMAT (no text in the file); ERR_NONFINITE (the training diverged); ERR_STOPPED; ERR_MEMORY; those
- * of the record. After a failure an earlier record is unchanged. */
+ * experiment; a tokenizer without texts); ERR_FORMAT (no text in the file); those of att_tokenizer_open();
+ * ERR_NONFINITE (the training diverged); ERR_STOPPED; ERR_MEMORY; those of the record. After a failure an earlier
+ * record is unchanged. */
 ATT_API ATT_MUST_CHECK att_status att_experiment_run(att_context *context, const char *name,
                                                      const att_experiment_options *options,
                                                      att_experiment_result *result);

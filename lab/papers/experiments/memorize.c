@@ -32,14 +32,17 @@ static int longest(const att_texts_table *texts)
 
 static att_status make(const att_experiment_job *job, att_san_spec *spec, att_samples *samples)
 {
+    const att_experiment_options *options = job->options;
     att_texts_table texts;
-    if (job->options->texts)
-        ATT_TRY(att_texts_read(job->arena, job->options->texts, TEXTS, TOKENS, &texts));
+    if (options->tokenizer)
+        ATT_TRY(att_texts_tokenize(job->arena, options->texts, options->tokenizer, TEXTS, TOKENS, &texts));
+    else if (options->texts)
+        ATT_TRY(att_texts_read(job->arena, options->texts, TEXTS, TOKENS, &texts));
     else
         ATT_TRY(att_texts_make(job->arena, att_experiment_seed(job), TEXTS, TOKENS, &texts));
     if (texts.count < 2)
         return att_fail(job->arena->context, ATT_ERR_FORMAT, "\"%s\" has one text; expected at least 2, one per line",
-                        job->options->texts);
+                        options->texts);
     spec->tokens = longest(&texts);
     spec->vocabulary = texts.vocabulary;
     size_t bytes = (size_t)spec->tokens * sizeof(int32_t);
@@ -54,10 +57,10 @@ const att_experiment att_experiment_memorize = {
              .reading =
                  "Every token of a text, which is cut after 128 tokens, has a random class of two; the same texts "
                  "are evaluated. The paper takes its texts from RTE and divides them by BERT's WordPiece. Here "
-                 "--texts FILE has one text per line, of which the first 500 are taken, and tokens are words in small "
-                 "letters and single other characters; without it, 500 texts are made: 20 to 128 tokens from Zipf's "
-                 "law over 5,000 words. The "
-                 "learning rate falls linearly to 0; gradients are clipped to norm 1.",
+                 "--texts FILE has one text per line, of which the first 500 are taken; --tokenizer PATH divides them, "
+                 "as BERT's does with [CLS] and [SEP], and without it tokens are words in small letters and single "
+                 "other characters. Without --texts, 500 texts are made: 20 to 128 tokens from Zipf's law over 5,000 "
+                 "words. The learning rate falls linearly to 0; gradients are clipped to norm 1.",
              .depth = 6,
              .heads = 2,
              .width = 250,

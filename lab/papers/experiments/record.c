@@ -113,6 +113,7 @@ static att_status emit_begin(const att_experiment_record *record, const att_expe
                                       {.name = "networks", .number = o->seeds},
                                       {.name = "repeats", .number = o->repeats},
                                       {.name = "texts", .text = o->texts ? o->texts : ""},
+                                      {.name = "tokenizer", .text = o->tokenizer ? o->tokenizer : ""},
                                       {.name = "quirks", .text = quirks},
                                       {.name = "published_whole", .number = info->published_whole},
                                       {.name = "published_baseline", .number = info->published_baseline}};

@@ -182,6 +182,10 @@ static att_status check(att_context *context, const att_experiment_info *info, c
                         info->name);
     if (options->texts && !info->texts)
         return att_fail(context, ATT_ERR_ARGUMENT, "experiment %s reads no texts", info->name);
+    if (options->tokenizer && !options->texts)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "experiment %s: a tokenizer divides the texts of a file, and none is given (--texts)",
+                        info->name);
     for (int i = 0; i < options->quirk_count; i++)
         ATT_TRY(check_quirk(context, info, options->quirks[i]));
     return ATT_OK;

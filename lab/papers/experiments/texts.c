@@ -1,7 +1,10 @@
 #include "lab/papers/experiments/texts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <attscope/tokenizer.h>
 
 #include "base/core/error.h"
 #include "base/core/random.h"
@@ -103,6 +106,11 @@ static void number(att_texts_table *texts, word *words, int64_t count)
     }
 }
 
+static att_status fail_empty(att_context *context, const char *path)
+{
+    return att_fail(context, ATT_ERR_FORMAT, "\"%s\" has no text; expected one text per line", path);
+}
+
 att_status att_texts_read(att_arena *arena, const char *path, int count, int tokens, att_texts_table *texts)
 {
     char *bytes = NULL;
@@ -117,10 +125,68 @@ att_status att_texts_read(att_arena *arena, const char *path, int count, int tok
         int64_t found = divide(bytes, size, count, texts, words);
         number(texts, words, found);
         if (found == 0)
-            status = att_fail(arena->context, ATT_ERR_FORMAT, "\"%s\" has no text; expected one text per line", path);
+            status = fail_empty(arena->context, path);
     }
     att_free(arena->context, words);
     att_free(arena->context, bytes);
+    return status;
+}
+
+/* --- tokenizers --------------------------------------------------------------------------------------------------- */
+
+typedef struct tokenizing {
+    att_context *context;
+    att_tokenizer *tokenizer;
+    att_text_file file;
+    int32_t *numbers; /* [pieces]: 1 + the number of a piece; 0: it has not occurred */
+} tokenizing;
+
+static int32_t number_of(const tokenizing *t, int32_t id, att_texts_table *texts)
+{
+    if (t->numbers[id] == 0)
+        t->numbers[id] = ++texts->vocabulary;
+    return t->numbers[id] - 1;
+}
+
+/* Adds the tokens of a line as a text, if it has any beside special ones. */
+static att_status add_line(const tokenizing *t, const char *path, int line, att_texts_table *texts)
+{
+    char name[4096];
+    const att_encode_options options = {.max_length = texts->tokens, .name = name};
+    att_encoding encoding;
+    snprintf(name, sizeof name, "%s: line %d", path, line + 1);
+    ATT_TRY(att_tokenizer_encode(t->tokenizer, &t->file.texts[line], NULL, &options, &encoding));
+    int32_t *row = texts->ids + (int64_t)texts->count * texts->tokens;
+    if (encoding.count > att_tokenizer_describe(t->tokenizer).special[0])
+        texts->lengths[texts->count++] = encoding.count;
+    else
+        encoding.count = 0;
+    for (int i = 0; i < encoding.count; i++)
+        row[i] = number_of(t, encoding.tokens[i].id, texts);
+    att_encoding_free(t->context, &encoding);
+    return ATT_OK;
+}
+
+static att_status tokenize(tokenizing *t, const char *path, const char *tokenizer, int count, att_texts_table *texts)
+{
+    ATT_TRY(att_text_file_read(t->context, path, &t->file));
+    ATT_TRY(att_tokenizer_open(t->context, tokenizer, &t->tokenizer));
+    const int pieces = att_tokenizer_describe(t->tokenizer).count;
+    ATT_TRY(att_new(t->context, &t->numbers, (size_t)pieces, "the pieces of a tokenizer"));
+    for (int line = 0; line < t->file.count && texts->count < count; line++)
+        ATT_TRY(add_line(t, path, line, texts));
+    return texts->count > 0 ? ATT_OK : fail_empty(t->context, path);
+}
+
+att_status att_texts_tokenize(att_arena *arena, const char *path, const char *tokenizer, int count, int tokens,
+                              att_texts_table *texts)
+{
+    tokenizing t = {.context = arena->context};
+    ATT_TRY(allocate(arena, count, tokens, texts));
+    const att_status status = tokenize(&t, path, tokenizer, count, texts);
+    att_free(t.context, t.numbers);
+    att_tokenizer_destroy(&t.tokenizer);
+    att_text_file_free(t.context, &t.file);
     return status;
 }
 

@@ -19,6 +19,13 @@ typedef struct att_texts_table {
  * att_file_read(); ERR_FORMAT (the file is not UTF-8, holds a byte 0, or has no token); ERR_MEMORY. */
 att_status att_texts_read(att_arena *arena, const char *path, int count, int tokens, att_texts_table *texts);
 
+/* The same with the tokens of a tokenizer (att_tokenizer_open()), special ones included; the lines that are left out
+ * are those without any token beside these. Only tokens that occur have a number. Errors: those of
+ * att_text_file_read(), att_tokenizer_open() and att_tokenizer_encode(); ERR_FORMAT (no line has a token); ERR_MEMORY.
+ */
+att_status att_texts_tokenize(att_arena *arena, const char *path, const char *tokenizer, int count, int tokens,
+                              att_texts_table *texts);
+
 /* Makes `count` texts of 20 to `tokens` tokens (uniform). The tokens are drawn independently from Zipf's law: number r
  * of ATT_TEXTS_WORDS with a probability proportional to 1 / (r + 1). */
 enum { ATT_TEXTS_WORDS = 5000 };

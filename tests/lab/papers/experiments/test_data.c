@@ -232,6 +232,32 @@ TEST(texts_are_words_and_single_characters)
     att_arena_free(&arena);
 }
 
+/* The golden tokenizer: "[CLS] n ##o ##t [SEP]" and so on. */
+TEST(texts_are_divided_by_a_tokenizer)
+{
+    static const char text[] = "NOT a\n\n \t\r\na not\nnot not not not";
+    char path[64], tokenizer[512];
+    att_arena arena = {.context = context};
+    att_texts_table texts;
+    snprintf(path, sizeof path, "/tmp/att_texts_%ld", (long)getpid());
+    snprintf(tokenizer, sizeof tokenizer, "%s/texts/uncased.json", getenv("ATT_GOLDENS"));
+    write_file(path, text, sizeof text - 1);
+    must(att_texts_tokenize(&arena, path, tokenizer, 500, 8, &texts));
+    assert_int_equal(texts.count, 3);
+    assert_int_equal(texts.vocabulary, 6);
+    static const int32_t expected[3][8] = {{0, 1, 2, 3, 4, 5}, {0, 4, 1, 2, 3, 5}, {0, 1, 2, 3, 1, 2, 3, 5}};
+    static const int lengths[3] = {6, 6, 8};
+    assert_memory_equal(texts.ids, expected, sizeof expected);
+    assert_memory_equal(texts.lengths, lengths, sizeof lengths);
+    must(att_texts_tokenize(&arena, path, tokenizer, 2, 8, &texts));
+    assert_int_equal(texts.count, 2);
+    write_file(path, " \n\n", 3);
+    assert_fails(context, att_texts_tokenize(&arena, path, tokenizer, 2, 8, &texts), ATT_ERR_FORMAT, "has no text");
+    assert_fails(context, att_texts_tokenize(&arena, path, "/nowhere", 2, 8, &texts), ATT_ERR_UNSUPPORTED, "/nowhere");
+    remove(path);
+    att_arena_free(&arena);
+}
+
 TEST(made_texts_follow_zipfs_law)
 {
     made m;
@@ -278,6 +304,8 @@ TEST(wrong_options_are_refused)
     assert_int_equal(att_experiment_run(context, "sort", &bad, &result), ATT_ERR_ARGUMENT);
     bad = good, bad.texts = "texts.txt";
     assert_int_equal(att_experiment_run(context, "hull", &bad, &result), ATT_ERR_ARGUMENT);
+    bad = good, bad.tokenizer = "tokenizer.json";
+    assert_int_equal(att_experiment_run(context, "memorize", &bad, &result), ATT_ERR_ARGUMENT);
     bad = good, bad.mlp = true;
     assert_int_equal(att_experiment_run(context, "circle", &bad, &result), ATT_ERR_ARGUMENT);
     bad = good, bad.progress = stop_at_once;
