@@ -17,8 +17,8 @@ typedef struct settings {
 
 static const att_flag options[] = {
     {"data", .kind = ATT_FLAG_TEXTS, .value = "NAME=PATH",
-     .help = "where a data set is, or weights are: cifar10=PATH, fashion-mnist=PATH, camvid=PATH, deit-tiny=FILE; may "
-             "be given several times",
+     .help = "where a data set is, or weights are: cifar10=PATH, fashion-mnist=PATH, camvid=PATH, deit-tiny=FILE, "
+             "minilm=FOLDER, long-texts=FILE, short-texts=FILE; may be given several times",
      ATT_FLAG_AT(settings, data)},
     {"output", .kind = ATT_FLAG_TEXT, .value = "FOLDER", .start = "output/results", .help = "folder of the runs",
      ATT_FLAG_AT(settings, root)},
@@ -157,8 +157,10 @@ static int check_data(const settings *s)
             known = known || gives(s->data.values[i], att_result_run_at(r)->data) ||
                     gives(s->data.values[i], att_result_run_at(r)->weights);
         if (!known)
-            return cli_usage("--data %s: expected cifar10=PATH, fashion-mnist=PATH, camvid=PATH or deit-tiny=FILE",
-                             s->data.values[i]);
+            return cli_usage(
+                "--data %s: expected cifar10=PATH, fashion-mnist=PATH, camvid=PATH, deit-tiny=FILE, "
+                "minilm=FOLDER, long-texts=FILE or short-texts=FILE",
+                s->data.values[i]);
     }
     return CLI_OK;
 }

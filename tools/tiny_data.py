@@ -36,6 +36,13 @@ def write_fashion(folder):
             out.write(struct.pack(">II", 0x801, count) + bytes(i % 10 for i in range(count)))
 
 
+def write_texts(path, count, words):
+    """Random words, `words` in each of `count` lines."""
+    with open(path, "w") as out:
+        for _ in range(count):
+            out.write(" ".join(random.choice(CLASSES) for _ in range(words)) + "\n")
+
+
 def write_png(path, rows, channels):
     def chunk(kind, content):
         body = kind + content

@@ -47,7 +47,7 @@ usage 'there is no result "huang-tabel1"; did you mean "huang-table1"?' reproduc
 usage 'the run modules needs cifar10: give its place by --data cifar10=PATH' reproduce modules --output out
 usage 'the run streets needs deit-tiny: give its place by --data deit-tiny=PATH' \
     reproduce stacks streets --data camvid=x --output out # before the first run
-usage '--data cifar=x: expected cifar10=PATH, fashion-mnist=PATH, camvid=PATH or deit-tiny=FILE' reproduce modules --data cifar=x
+usage '--data cifar=x: expected cifar10=PATH, fashion-mnist=PATH, camvid=PATH, deit-tiny=FILE, minilm=FOLDER, long-texts=FILE or short-texts=FILE' reproduce modules --data cifar=x
 run 1 reproduce modules --data cifar10=absent --output out
 err_has 'absent'
 err_has 'attscope sweep failed; the same command continues here'

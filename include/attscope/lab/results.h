@@ -44,12 +44,12 @@ typedef struct att_result_step {
 } att_result_step;
 
 typedef struct att_result_run {
-    const char *name;                        /* "modules", the name of its folder */
-    const char *about;                       /* one line */
-    const char *data;                        /* "cifar10", "fashion-mnist", "camvid"; NULL: needs no data set */
-    const char *weights;                     /* "deit-tiny"; NULL: needs no pretrained weights */
-    const char *recipe;                      /* the text of its recipe; NULL: none */
-    double hours;                            /* on two cores, measured or estimated from measured rates */
+    const char *name;    /* "modules", the name of its folder */
+    const char *about;   /* one line */
+    const char *data;    /* "cifar10", "fashion-mnist", "camvid", "long-texts", "short-texts"; NULL: needs no data */
+    const char *weights; /* "deit-tiny", or "minilm" with its tokenizer; NULL: needs no pretrained weights */
+    const char *recipe;  /* the text of its recipe; NULL: none */
+    double hours;        /* on two cores, measured or estimated from measured rates */
     att_result_step steps[ATT_RESULT_STEPS]; /* in order; without arguments after the last */
 } att_result_run;
 

@@ -5,6 +5,9 @@
 #define PAPER "Dong et al., ICML 2021"
 #define STACKS "stacks"
 #define VIT_SCALE "a ViT of 6 blocks of width 64, 2 epochs of Fashion-MNIST, 5 seeds"
+#define ENCODERS "encoders"
+#define ENCODER_SCALE "32 texts of 128 tokens of the GPL 3, biographies of Wikipedia in the paper"
+#define START_SCALE ENCODER_SCALE "; three draws of weights of the full size; "
 #define SCALE "five random stacks of 64 tokens of width 64, in f64; the statement has no scale of its own"
 
 #define FIGURE(json, path)                            \
@@ -119,6 +122,86 @@ static const att_criterion skip_weight[] = {{.says = "share of the blocks where 
                                              .expected = ATT_EXPECT_BELOW,
                                              .bound = 0.1}};
 
+/* --- text encoders ------------------------------------------------------------------------------------------------ */
+
+/* Figures of attscope measure. Networks at initialisation have a file for each seed. */
+#define BERT "bert-{seed}.json"
+#define ALBERT "albert-{seed}.json"
+#define MINI_LM "minilm.json"
+#define MINI_LM_START "minilm-init-{seed}.json"
+#define MEASURED(json, instrument, statistics, at)                                         \
+    {                                                                                      \
+        .file = json, .figure = (instrument), .statistic = (statistics), .nodes = "" at "" \
+    }
+#define ENCODER_RESIDUAL(json, switches, at) MEASURED(json, "collapse", "composite " switches, at)
+#define REACHES(text, json, switches, at, wanted, side, limit) \
+    EXPECT("|res(X)| / |X| after the last layer of " text, wanted, ENCODER_RESIDUAL(json, switches, at), side, limit)
+#define FALLS(text, json, switches, at, limit) \
+    REACHES(text, json, switches, at, "below " #limit, ATT_EXPECT_BELOW, limit)
+#define STAYS(text, json, switches, at, limit) \
+    REACHES(text, json, switches, at, "above " #limit, ATT_EXPECT_ABOVE, limit)
+#define COLLAPSES(text, json, last, limit)                                            \
+    FALLS(text ", attention only", json, "attention", "blocks." last ".add1", limit), \
+        FALLS(text ", with MLPs", json, "mlp", "blocks." last ".add2", limit),        \
+        STAYS(text ", with skips", json, "skip", "blocks." last ".add1", 0.1),        \
+        STAYS(text ", with skips and MLPs", json, "both", "blocks." last ".add2", 0.1)
+static const att_criterion encoders_start[] = {COLLAPSES("BERT-base", BERT, "11", 0.01),
+                                               COLLAPSES("ALBERT-base", ALBERT, "11", 0.01),
+                                               COLLAPSES("MiniLM", MINI_LM_START, "5", 0.1)};
+
+#define LOWER_AT(layer, switches, text)                                                                       \
+    {                                                                                                         \
+        .says = "|res(X)| / |X| at the attention of block " layer ", attention only minus " text,             \
+        .expects = "below 0", .value = ENCODER_RESIDUAL(MINI_LM, "attention", "blocks." layer ".add1"),       \
+        .against = ENCODER_RESIDUAL(MINI_LM, switches, "blocks." layer ".add1"), .expected = ATT_EXPECT_BELOW \
+    }
+#define LOWEST_AT(layer) LOWER_AT(layer, "skip", "with skips"), LOWER_AT(layer, "both", "with skips and MLPs")
+static const att_criterion encoder_trained[] = {COLLAPSES("the trained MiniLM", MINI_LM, "5", 0.1),
+                                                LOWEST_AT("0"),
+                                                LOWEST_AT("1"),
+                                                LOWEST_AT("2"),
+                                                LOWEST_AT("3"),
+                                                LOWEST_AT("4"),
+                                                LOWEST_AT("5")};
+
+#define SLOWER(text, json)                                                                                \
+    {                                                                                                     \
+        .says = "|res(X)| / |X| at the attention of block 1 of " text ", with MLPs minus attention only", \
+        .expects = "above 0", .value = ENCODER_RESIDUAL(json, "mlp", "blocks.1.add1"),                    \
+        .against = ENCODER_RESIDUAL(json, "attention", "blocks.1.add1"), .expected = ATT_EXPECT_ABOVE     \
+    }
+static const att_criterion encoder_mlps[] = {
+    SLOWER("BERT-base at initialisation", BERT), SLOWER("ALBERT-base at initialisation", ALBERT),
+    SLOWER("MiniLM at initialisation", MINI_LM_START), SLOWER("the trained MiniLM", MINI_LM)};
+
+#define ENCODER_CHAIN(json, length) MEASURED(json, "head_chains", "median formula", "length." length)
+#define CHAIN_SHRINKS(text, json, longer, shorter)                                                           \
+    {                                                                                                        \
+        .says = text ": distance of the product of " longer " maps from rank 1, minus that of " shorter,     \
+        .expects = "below 0", .value = ENCODER_CHAIN(json, longer), .against = ENCODER_CHAIN(json, shorter), \
+        .expected = ATT_EXPECT_BELOW                                                                         \
+    }
+#define CHAINS_SHRINK(text, json)                                                                                  \
+    CHAIN_SHRINKS(text, json, "2", "1"), CHAIN_SHRINKS(text, json, "3", "2"), CHAIN_SHRINKS(text, json, "4", "3"), \
+        CHAIN_SHRINKS(text, json, "5", "4"), CHAIN_SHRINKS(text, json, "6", "5")
+static const att_criterion encoder_chains[] = {CHAINS_SHRINK("BERT-base at initialisation", BERT),
+                                               CHAINS_SHRINK("the trained MiniLM", MINI_LM)};
+
+#define ENCODER_COUNT(text, json, length, number, least, most)                           \
+    EXPECT(text ": paths of length " length ": " number, "above " #least,                \
+           MEASURED(json, "paths", "paths", "length." length), ATT_EXPECT_ABOVE, least), \
+        EXPECT("the same", "below " #most, MEASURED(json, "paths", "paths", "length." length), ATT_EXPECT_BELOW, most)
+#define UNEXPLAINED(text, json)                                                                             \
+    EXPECT(text ": norm of what the sum over all paths leaves of the output, relative to it", "below 1e-4", \
+           MEASURED(json, "paths", "unexplained", ""), ATT_EXPECT_BELOW, 1e-4)
+/* Twelve layers of twelve heads, and six. */
+static const att_criterion encoder_counts[] = {ENCODER_COUNT("BERT-base", BERT, "1", "144", 143.9, 144.1),
+                                               ENCODER_COUNT("BERT-base", BERT, "6", "2.759e9", 2.758e9, 2.760e9),
+                                               ENCODER_COUNT("BERT-base", BERT, "12", "8.916e12", 8.915e12, 8.917e12),
+                                               ENCODER_COUNT("MiniLM", MINI_LM, "3", "34560", 34559.9, 34560.1),
+                                               UNEXPLAINED("BERT-base", BERT),
+                                               UNEXPLAINED("the trained MiniLM", MINI_LM)};
+
 /* Six layers of four heads: C(6, k) 4^k paths of length k. */
 #define COUNT(length, number, least, most)                                                                           \
     EXPECT("paths of length " length ": " number, "above " #least,                                                   \
@@ -142,6 +225,16 @@ static const att_criterion paths[] = {
     SHORT_BEATS("sort", "4"),     SHORT_BEATS("sort", "5"),     SHORT_BEATS("sort", "6"),
     SHORT_BEATS("memorize", "4"), SHORT_BEATS("memorize", "5"), SHORT_BEATS("memorize", "6"),
     SHORT_BEATS("hull", "4"),     SHORT_BEATS("hull", "5"),     SHORT_BEATS("hull", "6")};
+
+static const att_criterion pieces[] = {
+    {.says = "memorize: accuracy of the whole network less the share of the most frequent class",
+     .expects = "above 0",
+     .value = FIGURE("memorize", "whole.mean"),
+     .against = FIGURE("memorize", "baseline.mean"),
+     .expected = ATT_EXPECT_ABOVE},
+    SHORT_BEATS("memorize", "4"),
+    SHORT_BEATS("memorize", "5"),
+    SHORT_BEATS("memorize", "6")};
 
 /* The variants are base, skip and mlp. */
 #define DISTANCE(variant) FIGURE("circle", "circle." variant ".distance_end.mean")
@@ -172,8 +265,29 @@ static const att_result results[] = {
      ATT_CRITERIA(price)},
     {.info = {"dong-residual", PAPER, "public code, residual by layer",
               "In every layer of a trained network, attention only has the lowest residual.", VIT_SCALE, "vit",
-              "text encoders, as in the paper, are not among the networks of attscope"},
+              "the paper has text encoders: dong-encoders-start and dong-encoder-trained"},
      ATT_CRITERIA(vit_residual)},
+    {.info = {"dong-encoders-start", PAPER, "Section 4, residual by layer",
+              "At initialisation, tokens of BERT and ALBERT collapse as soon as skips are removed.",
+              START_SCALE "XLNet, which the paper has, too, is left out", ENCODERS, NULL},
+     ATT_CRITERIA(encoders_start)},
+    {.info = {"dong-encoder-trained", PAPER, "Section 4, residual by layer",
+              "In a trained encoder, too, tokens collapse as soon as skips are removed.",
+              ENCODER_SCALE "; a MiniLM of six layers in place of BERT, ALBERT and XLNet", ENCODERS,
+              "no chance decides these figures of one network and 32 texts, so they have no interval"},
+     ATT_CRITERIA(encoder_trained)},
+    {.info = {"dong-encoder-mlps", PAPER, "Section 3.2", "MLPs slow the collapse down, also in text encoders.",
+              START_SCALE "a trained MiniLM of six layers", ENCODERS, NULL},
+     ATT_CRITERIA(encoder_mlps)},
+    {.info = {"dong-encoder-chains", PAPER, "public code, chained heads",
+              "Products of attention maps of random heads of BERT approach rank 1 with their number.",
+              START_SCALE "a trained MiniLM of six layers; 20 products for each text and length, 100 in the paper",
+              ENCODERS, "the distance is relative to the product; the paper prints that from its matrix of rank 1"},
+     ATT_CRITERIA(encoder_chains)},
+    {.info = {"dong-encoder-counts", PAPER, "Theorem 2.1",
+              "BERT-base is the sum over C(12, k) 12^k paths of each length k.", START_SCALE "a trained MiniLM",
+              ENCODERS, NULL},
+     ATT_CRITERIA(encoder_counts)},
     {.info = {"dong-trained-mlps", PAPER, "Section 3.2", "MLPs slow the collapse down, also in a trained network.",
               VIT_SCALE, "vit", NULL},
      ATT_CRITERIA(vit_mlps)},
@@ -192,6 +306,13 @@ static const att_result results[] = {
               "three networks for each task, one in the paper; memorize with made texts in place of RTE", "paths",
               NULL},
      ATT_CRITERIA(paths)},
+    {.info =
+         {"dong-paths-pieces", PAPER, "Fig. 3",
+          "Short paths do the work in memorisation, also with the tokens of WordPiece.",
+          "three networks, one in the paper; 500 paragraphs of perldiag.pod in place of RTE, divided by WordPiece as "
+          "there",
+          "pieces", NULL},
+     ATT_CRITERIA(pieces)},
     {.info = {"dong-circle", PAPER, "public code, circle",
               "Without skips and MLPs, two points that should follow a circle fall into one.",
               "one layer of two heads and width 32, as in the paper; ten networks, one in the paper", "circle",

@@ -21,11 +21,11 @@ typedef struct att_reading {
                               each seed; NULL: the file lies in the run's own folder */
     const char *minus;     /* another setting, whose number with the same seed is subtracted; NULL: none */
     const char *file;      /* a JSON file in the folder, "stack-{seed}.json"; NULL: measure.jsonl */
-    const char *figure;    /* measure.jsonl: the instrument; else a path of members and elements: "layers.*.rank" */
+    const char *figure;    /* with a statistic the instrument; else a path of members and elements: "layers.*.rank" */
     const char *less;      /* another such path, whose numbers are subtracted from these one by one; NULL: none.
-                            Not for measure.jsonl */
-    const char *nodes;     /* measure.jsonl: patterns, separated by commas; NULL: "" */
-    const char *statistic; /* measure.jsonl */
+                            Not with a statistic */
+    const char *nodes;     /* with a statistic: patterns, separated by commas; NULL: "" */
+    const char *statistic; /* of measure.jsonl, or of the JSON of attscope measure; NULL: of no measurement */
     att_fold fold;
     double limit;
 } att_reading;

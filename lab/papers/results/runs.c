@@ -52,6 +52,27 @@
         .writes = "{run}/" name "-{seed}.json", .seeds = 3                                                             \
     }
 
+/* Rank collapse of a text encoder in double precision, since residuals fall below the rounding of f32. */
+#define ENCODER(json, draws, network, ...)          \
+    {                                               \
+        .arguments = {"measure",                    \
+                      network,                      \
+                      "{data}",                     \
+                      "--max-length",               \
+                      "128",                        \
+                      "--with",                     \
+                      "collapse,head_chains,paths", \
+                      "--f64",                      \
+                      "--tokenizer",                \
+                      "{weights}",                  \
+                      "--json",                     \
+                      "{run}/" json,                \
+                      __VA_ARGS__},                 \
+        .writes = "{run}/" json, .seeds = (draws)   \
+    }
+#define ENCODER_START(json, network) \
+    ENCODER(json "-{seed}.json", 3, network, "--vocab-size", "30522", "--init-seed", "{seed}")
+
 /* Runs of resnet29 are in f32, so that they are the same on every processor. */
 static const att_result_run runs[] = {
     {.name = "modules",
@@ -83,6 +104,19 @@ static const att_result_run runs[] = {
      .about = "three tasks of Dong et al., three networks each",
      .hours = 1.2,
      .steps = {TASK("sort"), TASK("memorize"), TASK("hull", "--lr", "1e-4", "--epochs", "12")}},
+    {.name = "encoders",
+     .about = "BERT-base, ALBERT-base and MiniLM at initialisation, three seeds, and a trained MiniLM, on texts",
+     .data = "long-texts",
+     .weights = "minilm",
+     .hours = 0.5,
+     .steps = {ENCODER_START("bert", "bert_base_uncased"), ENCODER_START("albert", "albert_base_v2"),
+               ENCODER("minilm.json", 0, "{weights}", NULL), ENCODER_START("minilm-init", "minilm_l6_h384")}},
+    {.name = "pieces",
+     .about = "memorisation of Dong et al. with texts that WordPiece divides, three networks",
+     .data = "short-texts",
+     .weights = "minilm",
+     .hours = 0.7,
+     .steps = {TASK("memorize", "--texts", "{data}", "--tokenizer", "{weights}")}},
     {.name = "circle",
      .about = "two points on a circle, one layer with and without skips and MLPs, ten seeds",
      .hours = 0.01,

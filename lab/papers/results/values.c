@@ -140,9 +140,30 @@ static bool add_members(const json_t *value, const char *path, numbers *n)
     return true;
 }
 
+/* Adds the means over all heads that the reading selects of a list of measurements. */
+static bool add_measurements(const json_t *list, const att_reading *reading, numbers *n)
+{
+    size_t index;
+    json_t *item;
+    json_array_foreach((json_t *)list, index, item)
+    {
+        const char *instrument = json_string_value(json_object_get(item, "instrument")),
+                   *statistic = json_string_value(json_object_get(item, "statistic")),
+                   *node = json_string_value(json_object_get(item, "node"));
+        const bool selected = instrument && statistic && node && !json_object_get(item, "head") &&
+                              strcmp(instrument, reading->figure) == 0 && strcmp(statistic, reading->statistic) == 0 &&
+                              att_text_matches_any(reading->nodes ? reading->nodes : "", node);
+        if (selected && !add_members(json_object_get(item, "mean"), "", n))
+            return false;
+    }
+    return true;
+}
+
 /* Adds what reading->figure names, and to `less` what reading->less names. If their counts differ, both are empty. */
 static bool add_pairs(const json_t *root, const att_reading *reading, numbers *n, numbers *less)
 {
+    if (reading->statistic)
+        return add_measurements(json_object_get(root, "measurements"), reading, n);
     if (!add_members(root, reading->figure, n) || (reading->less && !add_members(root, reading->less, less)))
         return false;
     if (reading->less && less->count != n->count)

@@ -358,6 +358,41 @@ SCRATCH_TEST(paths_name_members_and_elements)
     assert_true(isnan(read_value(self, "rows.*.x", NULL, ATT_FOLD_MAX)));
 }
 
+static void add_item(char text[2048], const char *instrument, const char *node, const char *statistic,
+                     const char *members)
+{
+    snprintf(text + strlen(text), 2048 - strlen(text),
+             "{\"instrument\":\"%s\",\"node\":\"%s\",\"statistic\":\"%s\",%s},", instrument, node, statistic, members);
+}
+
+/* Of what attscope measure writes, a reading takes means over all heads of nodes that match. */
+SCRATCH_TEST(measurements_in_files)
+{
+    static const char skip[] = "composite skip";
+    att_reading reading = {
+        .file = "bert-{seed}.json", .figure = "collapse", .statistic = skip, .nodes = "blocks.*.add1"};
+    char text[2048] = "{\"model\":\"bert\",\"measurements\":[";
+    att_result_folder folder;
+    att_result_values values;
+    add_item(text, "collapse", "input", skip, "\"mean\":99");
+    add_item(text, "collapse", "blocks.0.add1", skip, "\"mean\":1,\"n\":4");
+    add_item(text, "collapse", "blocks.0.add1", skip, "\"mean\":77,\"head\":0");
+    add_item(text, "collapse", "blocks.1.add1", skip, "\"mean\":4");
+    add_item(text, "collapse", "blocks.1.add1", "composite both", "\"mean\":88");
+    add_item(text, "residual", "blocks.1.add1", skip, "\"mean\":66");
+    snprintf(text + strlen(text), sizeof text - strlen(text), "{\"instrument\":1},3]}");
+    write_text(self, "any", "bert-2.json", text);
+    CHECK(self->context, att_result_folder_open(self->context, self->folder, "any", &folder));
+    CHECK(self->context, att_result_values_read(&folder, &reading, &values));
+    assert_int_equal(values.count, 1);
+    assert_int_equal(values.seeds[0], 2);
+    assert_float_equal(values.values[0], 2.5, 0);
+    reading.nodes = NULL; /* the whole network */
+    CHECK(self->context, att_result_values_read(&folder, &reading, &values));
+    assert_false(values.found);
+    att_result_folder_close(&folder);
+}
+
 /* --- sweeps ------------------------------------------------------------------------------------------------------- */
 
 #define MEASURED(instrument, node, statistic) \
