@@ -95,7 +95,8 @@ static att_status make_network(att_bench *b)
                                .without = b->without,
                                .task = att_task_named(b->context, att_model_task(b->model).name),
                                .batch = options->batch_size,
-                               .classes = att_model_classes(b->model)};
+                               .classes = att_model_classes(b->model),
+                               .vocabulary = (int)att_options_number(att_model_options(b->model), "vocab_size", 0)};
     timed.plan.backend = options->backend;
     timed.plan.precision = options->precision;
     if (!options->training && !options->instruments) {

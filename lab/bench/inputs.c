@@ -7,11 +7,12 @@
 
 enum { OBJECTS = 8 }; /* COCO has seven in an image on average */
 
-static void fill_numbers(att_random *random, att_dtype dtype, int classes, void *input, size_t count)
+/* limit: integers are below it; 0: they are 0 */
+static void fill_numbers(att_random *random, att_dtype dtype, int limit, void *input, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (dtype == ATT_I32)
-            ((int32_t *)input)[i] = classes > 0 ? (int32_t)att_random_below(random, classes) : 0;
+            ((int32_t *)input)[i] = limit > 0 ? (int32_t)att_random_below(random, limit) : 0;
         else
             ((float *)input)[i] = (float)(2 * att_random_uniform(random) - 1);
 }
@@ -71,8 +72,13 @@ static bool is_boxes(const att_desc *desc, const att_task *task)
            desc->shape.dims[1] == ATT_BOX_COLUMNS;
 }
 
+static int limit_of(const char *name, int classes, int vocabulary)
+{
+    return strcmp(name, ATT_TOKENS) == 0 ? vocabulary : strcmp(name, ATT_TOKEN_TYPES) == 0 ? 0 : classes;
+}
+
 void att_bench_fill(att_random *random, const att_graph *graph, int index, const att_task *task, int rows, int classes,
-                    void *input)
+                    int vocabulary, void *input)
 {
     const att_named_value *port = &graph->inputs.items[index];
     const att_desc *desc = &graph->values.items[port->value].desc;
@@ -84,6 +90,6 @@ void att_bench_fill(att_random *random, const att_graph *graph, int index, const
     else if (strcmp(port->name, ATT_TOKEN_COUNT) == 0 && desc->shape.rank == 0)
         fill_counts(graph, rows, input);
     else
-        fill_numbers(random, desc->dtype, strcmp(port->name, ATT_TOKEN_TYPES) == 0 ? 0 : classes, input,
+        fill_numbers(random, desc->dtype, limit_of(port->name, classes, vocabulary), input,
                      (size_t)rows * (size_t)att_shape_count(desc->shape));
 }

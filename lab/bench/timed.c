@@ -27,7 +27,8 @@ static att_status make_inputs(att_timed *timed, const att_graph *graph, const at
         void *input = att_allocate_array(timed->context, count, size);
         if (!input)
             return att_fail_memory(timed->context, count * size, "the inputs of a benchmark");
-        att_bench_fill(&random, graph, timed->input_count, options->task, rows, options->classes, input);
+        att_bench_fill(&random, graph, timed->input_count, options->task, rows, options->classes, options->vocabulary,
+                       input);
         timed->inputs[timed->input_count++] = input;
         ATT_TRY(att_session_bind(timed->session, port->name, input));
     }

@@ -25,7 +25,7 @@ typedef struct att_timed_options {
     const att_parameter_rates *rates; /* of the optimiser; NULL: those of the declarations */
     const char *without;              /* the algebraic rewriting that the plan leaves out; NULL: none */
     const att_task *task;             /* whose inputs the graph has; NULL: of no task */
-    int batch, classes;
+    int batch, classes, vocabulary;   /* see att_bench_fill() */
 } att_timed_options;
 
 /* Compiles the graph, with initial weights and inputs for this process's share of `batch` samples. The graph may be
