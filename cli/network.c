@@ -131,7 +131,8 @@ int cli_preprocess_apply(cli_app *cli, const att_recipe_preprocess *flags, att_n
     int code = cli_check(cli, att_recipe_preprocess_apply(cli->context, flags, &used));
     if (code != CLI_OK)
         return code;
-    cli_note(cli, "the checkpoint: %s", att_identity_describe(cli->context, &identity, &used, text));
+    cli_note(cli, "the %s: %s", att_network_file(network) ? "checkpoint" : "network",
+             att_identity_describe(cli->context, &identity, &used, text));
     const bool images = used.in_chans > 0 || memcmp(&used, &identity.preprocess, sizeof used) != 0;
     return images ? cli_check(cli, att_network_set_preprocess(network, &used)) : CLI_OK;
 }

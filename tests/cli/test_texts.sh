@@ -25,6 +25,7 @@ out_has 'blocks.1.attn'
 small='--embed-dim 8 --depth 2 --num-heads 2 --mlp-ratio 2 --vocab-size 20 --max-positions 16'
 # shellcheck disable=SC2086
 run 0 measure bert_tiny texts.txt --init-seed 3 --tokenizer net $small --with collapse --brief --json named.json
+grep -qx 'the network: bert_tiny, no head' stderr || fail "a network without files is described as $(cat stderr)"
 grep -qF '"checkpoint": "bert_tiny"' named.json || fail 'the JSON does not name the network'
 run 0 measure net texts.txt --init-seed 3 --with collapse --brief --json drawn.json
 [ "$(sed 1,4d drawn.json)" = "$(sed 1,4d named.json)" ] || fail 'the weights of a named network are not those of the seed'

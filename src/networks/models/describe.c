@@ -75,8 +75,8 @@ char *att_identity_describe(const att_context *context, const att_identity *iden
     att_additions_describe(&identity->options, additions);
     if (own->in_chans > 0)
         snprintf(sides, sizeof sides, "%d x %d x %d, ", own->height, own->width, own->in_chans);
-    snprintf(text, ATT_IDENTITY_DESCRIPTION, "%s, %s%s%s%s; network: %s%s", identity->name, sides,
-             att_head_describe(context, &identity->options, head), *additions ? ", " : "", additions, identity->brief,
-             name_changes(own, taken, changes, sizeof changes));
+    snprintf(text, ATT_IDENTITY_DESCRIPTION, "%s, %s%s%s%s%s%s%s", identity->name, sides,
+             att_head_describe(context, &identity->options, head), *additions ? ", " : "", additions,
+             *identity->brief ? "; network: " : "", identity->brief, name_changes(own, taken, changes, sizeof changes));
     return text;
 }
