@@ -52,16 +52,16 @@
         .writes = "{run}/" name "-{seed}.json", .seeds = 3                                                             \
     }
 
-/* Rank collapse of a text encoder. */
-#define ENCODER(json, draws, network, ...)                                                                             \
-    {                                                                                                                  \
-        .arguments =                                                                                                   \
-            {"measure",     network,     "{data}", "--max-length", "128",      "--with", "collapse,head_chains,paths", \
-             "--tokenizer", "{weights}", "--json", "{run}/" json,  __VA_ARGS__},                                       \
-        .writes = "{run}/" json, .seeds = (draws)                                                                      \
+/* Instruments on a text encoder. */
+#define ENCODER(json, draws, network, with, ...)                                                          \
+    {                                                                                                     \
+        .arguments = {"measure", network,       "{data}",    "--max-length", "128",         "--with",     \
+                      with,      "--tokenizer", "{weights}", "--json",       "{run}/" json, __VA_ARGS__}, \
+        .writes = "{run}/" json, .seeds = (draws)                                                         \
     }
-#define ENCODER_START(json, network) \
-    ENCODER(json "-{seed}.json", 3, network, "--vocab-size", "30522", "--init-seed", "{seed}")
+#define ENCODER_START(json, network, with, ...) \
+    ENCODER(json "-{seed}.json", 3, network, with, "--vocab-size", "30522", "--init-seed", "{seed}", __VA_ARGS__)
+#define ALL_OF_ENCODER "collapse,head_chains,paths"
 
 /* Runs of resnet29 are in f32, so that they are the same on every processor. */
 static const att_result_run runs[] = {
@@ -99,13 +99,16 @@ static const att_result_run runs[] = {
      .data = "long-texts",
      .weights = "minilm",
      .hours = 0.15,
-     .steps = {ENCODER_START("bert", "bert_base_uncased"), ENCODER_START("albert", "albert_base_v2")}},
+     .steps = {ENCODER_START("bert", "bert_base_uncased", ALL_OF_ENCODER, NULL),
+               ENCODER_START("albert", "albert_base_v2", ALL_OF_ENCODER, NULL)}},
     {.name = "minilm",
      .about = "a trained MiniLM, and its architecture at initialisation, three seeds, on texts",
      .data = "long-texts",
      .weights = "minilm",
-     .hours = 0.01,
-     .steps = {ENCODER("trained.json", 0, "{weights}", NULL), ENCODER_START("start", "minilm_l6_h384")}},
+     .hours = 0.06,
+     .steps = {ENCODER("trained.json", 0, "{weights}", "collapse", "--f64"),
+               ENCODER("trained-maps.json", 0, "{weights}", "head_chains,paths", NULL),
+               ENCODER_START("start", "minilm_l6_h384", "collapse", "--f64")}},
     {.name = "pieces",
      .about = "memorisation of Dong et al. with texts that WordPiece divides, three networks",
      .data = "short-texts",
