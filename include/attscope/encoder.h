@@ -26,8 +26,9 @@ extern "C" {
 
 /* A text, as ids of the network's vocabulary, special tokens included. */
 typedef struct att_token_ids {
-    const int32_t *tokens; /* [count] */
-    const int32_t *types;  /* [count], for networks with types of tokens; NULL: all 0 */
+    const int32_t *tokens;  /* [count] */
+    const int32_t *types;   /* [count], for networks with types of tokens; NULL: all 0 */
+    const int32_t *special; /* [count]: 1: a special token that was added, such as "[CLS]"; NULL: unknown */
     int count;
 } att_token_ids;
 
@@ -37,10 +38,11 @@ ATT_API int att_network_most_tokens(const att_network *network);
 /* Texts as ids. Zero-initialise. */
 typedef struct att_token_texts {
     int64_t count;
-    att_token_ids *texts; /* [count] */
-    int64_t shortened;    /* texts of which tokens were left out */
-    int most;             /* tokens to which texts were shortened */
-    int32_t *numbers;     /* that the texts point into */
+    att_token_ids *texts;     /* [count] */
+    int64_t shortened;        /* texts of which tokens were left out */
+    int most;                 /* tokens to which texts were shortened */
+    int32_t *numbers;         /* that the texts point into */
+    att_tokenizer *tokenizer; /* whose ids they have: for att_tokenizer_piece() */
 } att_token_texts;
 
 /* Divides texts into the network's tokens. tokenizer: the path of its tokenizer, as for att_tokenizer_open(); NULL: the
@@ -57,8 +59,19 @@ typedef struct att_token_texts {
 ATT_API ATT_MUST_CHECK att_status att_network_tokenize(const att_network *network, const char *tokenizer,
                                                        const att_encode_text *texts, int64_t count, int most,
                                                        const char *name, att_token_texts *made);
-/* Frees the arrays and sets *texts to zero. */
+/* Frees the arrays and the tokenizer, and sets *texts to zero. */
 ATT_API void att_token_texts_free(att_context *context, att_token_texts *texts);
+
+/* Room for the inputs of one text. */
+typedef struct att_text_inputs {
+    att_field fields[ATT_MAX_INPUTS];
+    const void *data[ATT_MAX_INPUTS];
+    int32_t count;
+} att_text_inputs;
+/* One text as the inputs of att_network_run(), att_explorer_create_for() and att_explorer_run(), without padding. The
+ * text must have types if the network has them. The batch points into `text` and `room`. A network whose inputs are no
+ * tokens gets a batch without inputs, which runs refuse. */
+ATT_API att_batch att_network_text_inputs(const att_network *network, const att_token_ids *text, att_text_inputs *room);
 
 typedef struct att_texts_options {
     const char *output; /* one name that att_network_select_outputs() takes, of one vector for each text: "mean", the

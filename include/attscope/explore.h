@@ -1,5 +1,5 @@
-/* attscope/explore.h - the attention of one image, query by query, and what becomes of it if parts of the network are
- * changed.
+/* attscope/explore.h - the attention of one image or text, query by query, and what becomes of it if parts of the
+ * network are changed.
  *
  *     att_explorer *explorer = NULL;
  *     att_batch answers;
@@ -32,6 +32,12 @@ typedef struct att_explorer att_explorer;
  * Attention in place of a convolution (att_pair_attention()) is no layer either. Errors: ERR_UNSUPPORTED (an op that
  * cannot be copied), those of compiling a plan. */
 ATT_API ATT_MUST_CHECK att_status att_explorer_create(att_network *network, att_explorer **explorer);
+/* As above, for inputs of the shapes of `inputs`, which are as att_explorer_run() takes them: an image of another size,
+ * or a text of its own number of tokens. Parameters that are resampled for these shapes keep the values that they have
+ * now. outputs: what runs answer with, as in att_network_select_outputs(); NULL: the outputs of the network's task.
+ * Errors: also those of att_network_run() for such inputs, and of att_network_select_outputs(). */
+ATT_API ATT_MUST_CHECK att_status att_explorer_create_for(att_network *network, const att_batch *inputs,
+                                                          const char *outputs, att_explorer **explorer);
 ATT_API void att_explorer_destroy(att_explorer **explorer);
 
 /* An attention layer. Tokens 0..prefix-1 are not on the grid; the others fill it row by row. Without a grid grid_h and
@@ -40,8 +46,8 @@ ATT_API void att_explorer_destroy(att_explorer **explorer);
 typedef struct att_explorer_layer {
     const char *scope; /* "blocks.3.attn" */
     int heads;
-    int queries, tokens; /* equal, except in a layer that pools the tokens and has queries of its own */
-    int prefix, grid_h, grid_w;
+    int queries, tokens;        /* equal, except in a layer that pools the tokens and has queries of its own */
+    int prefix, grid_h, grid_w; /* the tokens of a text are a grid of one row */
     int window_h, window_w, shift_h, shift_w;
     bool causal;             /* a query sees itself and earlier tokens */
     bool content, positions; /* the terms that its scores have, see att_row_options */

@@ -173,9 +173,10 @@ att_map_options = _struct(
     """,
 )
 att_encode_text = _struct("att_encode_text", "text bytes; size_t length")
-att_token_ids = _struct("att_token_ids", "int32_t* tokens, types; int count")
+att_token_ids = _struct("att_token_ids", "int32_t* tokens, types, special; int count")
 att_token_texts = _struct(
-    "att_token_texts", "int64_t count; att_token_ids* texts; int64_t shortened; int most; int32_t* numbers"
+    "att_token_texts",
+    "int64_t count; att_token_ids* texts; int64_t shortened; int most; int32_t* numbers; address tokenizer",
 )
 att_texts_options = _struct(
     "att_texts_options", "text output; bool unit; int batch_size; ProgressFn progress; address progress_user"

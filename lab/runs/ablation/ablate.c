@@ -73,7 +73,7 @@ static att_status prepare(att_ablation *a, const att_ablation_options *options, 
     if (a->samples < most)
         a->samples = most;
     const att_explorer_form form = form_of(a, options);
-    ATT_TRY(att_explorer_create_form(network, &form, &a->explorer));
+    ATT_TRY(att_explorer_create_form(network, &form, NULL, &a->explorer));
     ATT_TRY(note_layers(a));
     ATT_TRY(att_ablation_select(a, options));
     const size_t pixels = (size_t)att_shape_count(att_model_image(network->model).field.shape);

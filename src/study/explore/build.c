@@ -355,8 +355,16 @@ static att_status list_sums(builder *b, const att_graph *graph, att_value **sums
     return ATT_OK;
 }
 
-/* Replaces the outputs by their changed copies. */
-static void copy_outputs(builder *b, att_graph *graph)
+/* Whether the output is one of the names, which end in NULL; NULL: those of the task. */
+static bool is_wanted(const att_named_value *output, const char *const *names)
+{
+    while (names && *names && strcmp(*names, output->name) != 0)
+        names++;
+    return names ? *names != NULL : !output->probe;
+}
+
+/* Replaces the outputs by the changed copies of those that are wanted. */
+static void copy_outputs(builder *b, att_graph *graph, const char *const *names)
 {
     att_clone clone;
     int count = graph->outputs.count;
@@ -372,22 +380,30 @@ static void copy_outputs(builder *b, att_graph *graph)
         for (int i = 0; i < graph->inputs.count; i++)
             att_clone_replace(&clone, graph->inputs.items[i].value, graph->inputs.items[i].value);
         for (int i = 0; i < count; i++)
-            if (!outputs[i].probe)
+            if (is_wanted(&outputs[i], names))
                 att_graph_output(graph, outputs[i].name, att_clone_value(&clone, outputs[i].value));
         att_clone_end(&clone);
     }
     att_free(graph->context, outputs);
 }
 
-att_status att_explorer_build(att_explorer *explorer)
+/* Copies the network's graph with the outputs of the form. *names: of these, to be freed by the caller; NULL: those of
+ * the task. */
+static att_status copy_graph(att_explorer *explorer, const char ***names)
 {
-    const att_graph *original = att_model_graph(att_reshaped_model(explorer->network, &explorer->reshaped));
+    const att_model *model = att_reshaped_model(explorer->network, &explorer->reshaped);
+    const att_graph *original = att_model_graph(model);
+    ATT_TRY(att_graph_status(original));
+    if (explorer->form.outputs)
+        return att_network_build_outputs(model, explorer->form.outputs, &explorer->graph, names);
+    explorer->graph = att_graph_copy(original);
+    return explorer->graph ? ATT_OK : att_fail_memory(explorer->context, sizeof *original, "an explorer");
+}
+
+static att_status change_graph(att_explorer *explorer, const char *const *names)
+{
     builder b = {.explorer = explorer, .removed = ATT_NONE};
     att_value *sums;
-    ATT_TRY(att_graph_status(original));
-    explorer->graph = att_graph_copy(original);
-    if (!explorer->graph)
-        return att_fail_memory(explorer->context, sizeof *original, "an explorer");
     int64_t tokens = explorer->form.tokens ? removable_tokens(explorer->graph) : 0;
     if (tokens > 0) {
         b.removed = add_factors(&b, explorer->graph, "removed", 0, tokens, &explorer->removed);
@@ -397,7 +413,16 @@ att_status att_explorer_build(att_explorer *explorer)
     }
     att_status status = list_sums(&b, explorer->graph, &sums);
     if (status == ATT_OK)
-        copy_outputs(&b, explorer->graph);
+        copy_outputs(&b, explorer->graph, names);
     att_free(explorer->context, sums);
     return status == ATT_OK ? explorer->graph->status : status;
+}
+
+att_status att_explorer_build(att_explorer *explorer)
+{
+    const char **names = NULL;
+    ATT_TRY(copy_graph(explorer, &names));
+    const att_status status = change_graph(explorer, names);
+    att_free(explorer->context, names);
+    return status;
 }

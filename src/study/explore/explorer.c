@@ -40,22 +40,34 @@ static att_status create(att_network *network, const att_shapes *shapes, const a
     return status;
 }
 
+att_status att_explorer_create_form(att_network *network, const att_explorer_form *form, const att_batch *inputs,
+                                    att_explorer **out)
+{
+    att_batch given;
+    att_shapes shapes = att_model_shapes(network->model);
+    if (inputs)
+        ATT_TRY(att_network_take_inputs(network, inputs, &given, &shapes));
+    return create(network, &shapes, form, out);
+}
+
 att_status att_explorer_create(att_network *network, att_explorer **out)
 {
-    const att_shapes own = att_model_shapes(network->model);
-    return create(network, &own, &whole, out);
+    return att_explorer_create_form(network, &whole, NULL, out);
+}
+
+att_status att_explorer_create_for(att_network *network, const att_batch *inputs, const char *outputs,
+                                   att_explorer **out)
+{
+    att_explorer_form form = whole;
+    ATT_TRY(att_require(network->context, inputs, "the inputs of an explorer"));
+    form.outputs = outputs;
+    return att_explorer_create_form(network, &form, inputs, out);
 }
 
 att_status att_explorer_create_sized(att_network *network, int height, int width, att_explorer **out)
 {
     const att_shapes shapes = att_model_shapes_sized(network->model, height, width);
     return create(network, &shapes, &whole, out);
-}
-
-att_status att_explorer_create_form(att_network *network, const att_explorer_form *form, att_explorer **out)
-{
-    const att_shapes own = att_model_shapes(network->model);
-    return create(network, &own, form, out);
 }
 
 void att_explorer_destroy(att_explorer **out)

@@ -34,6 +34,7 @@ typedef struct att_explorer_form {
     int samples;                           /* the most of a run */
     bool rows;                             /* keep what att_explorer_row() reads; for one sample */
     bool heads, uniform, branches, tokens; /* uniform: as well as `heads`, which can be removed */
+    const char *outputs;                   /* as in att_explorer_create_for() */
 } att_explorer_form;
 
 typedef struct att_explored_layer {
@@ -78,9 +79,9 @@ struct att_explorer {
  * for such images. */
 ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_create_sized(att_network *network, int height, int width,
                                                                 att_explorer **explorer);
-/* As att_explorer_create(), for an evaluation. */
+/* As att_explorer_create(), for an evaluation. inputs: one sample of the shapes of all; NULL: the network's own. */
 ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_create_form(att_network *network, const att_explorer_form *form,
-                                                               att_explorer **explorer);
+                                                               const att_batch *inputs, att_explorer **explorer);
 /* Selects samples [first, first + count) of the next run, which later changes and resets concern; at first all. */
 ATT_FOR_LAB void att_explorer_select(att_explorer *explorer, int first, int count);
 /* Runs `count` samples, of which `inputs` has the network's inputs by name. Outputs may be NaN or infinite. */

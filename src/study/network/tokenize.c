@@ -130,18 +130,20 @@ static att_status encode(tokenizing *t, int64_t index, int64_t *shortened)
     return ATT_OK;
 }
 
-/* Copies ids and types out of the encodings. */
+/* Copies ids, types and which are special out of the encodings. */
 static att_status copy(const tokenizing *t, att_token_texts *made)
 {
     ATT_TRY(att_new(t->context, &made->texts, (size_t)t->count, "the tokens of texts"));
-    ATT_TRY(att_new(t->context, &made->numbers, 2 * (size_t)t->tokens, "the tokens of texts"));
+    ATT_TRY(att_new(t->context, &made->numbers, 3 * (size_t)t->tokens, "the tokens of texts"));
     int32_t *at = made->numbers;
     for (made->count = 0; made->count < t->count; made->count++) {
         const att_encoding *e = &t->encodings[made->count];
-        made->texts[made->count] = (att_token_ids){.tokens = at, .types = at + e->count, .count = e->count};
-        for (int i = 0; i < e->count; i++) {
-            at[i] = e->tokens[i].id;
-            at[e->count + i] = e->tokens[i].type;
+        made->texts[made->count] = (att_token_ids){
+            .tokens = at, .types = at + e->count, .special = at + 2 * (ptrdiff_t)e->count, .count = e->count};
+        for (int i = 0; i < e->count; i++, at++) {
+            at[0] = e->tokens[i].id;
+            at[e->count] = e->tokens[i].type;
+            at[2 * (ptrdiff_t)e->count] = e->tokens[i].text < 0;
         }
         at += 2 * (ptrdiff_t)e->count;
     }
@@ -190,7 +192,7 @@ att_status att_network_tokenize(const att_network *network, const char *tokenize
     for (int64_t i = 0; t.encodings && i < count; i++)
         att_encoding_free(t.context, &t.encodings[i]);
     att_free(t.context, t.encodings);
-    att_tokenizer_destroy(&t.tokenizer);
+    all.tokenizer = t.tokenizer;
     if (status == ATT_OK)
         *made = all;
     else
@@ -202,5 +204,22 @@ void att_token_texts_free(att_context *context, att_token_texts *texts)
 {
     att_free(context, texts->texts);
     att_free(context, texts->numbers);
+    att_tokenizer_destroy(&texts->tokenizer);
     *texts = (att_token_texts){0};
+}
+
+att_batch att_network_text_inputs(const att_network *network, const att_token_ids *text, att_text_inputs *room)
+{
+    att_batch batch = {.count = 1, .rows = 1, .fields = room->fields, .data = room->data};
+    att_field field;
+    room->count = text->count;
+    for (int i = 0; att_network_most_tokens(network) > 0 && (field = att_model_input_at(network->model, i).field).name;
+         i++) {
+        room->data[i] = strcmp(field.name, ATT_TOKENS) == 0        ? (const void *)text->tokens
+                        : strcmp(field.name, ATT_TOKEN_TYPES) == 0 ? text->types
+                                                                   : &room->count;
+        field.shape = field.shape.rank > 0 ? att_shape_of(text->count) : field.shape;
+        room->fields[batch.field_count++] = field;
+    }
+    return batch;
 }

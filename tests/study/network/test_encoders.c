@@ -230,7 +230,7 @@ static int take_texts(const row *r, text texts[MOST_TEXTS], att_token_ids ids[MO
 {
     const int count = read_texts(r, texts);
     for (int i = 0; i < count; i++)
-        ids[i] = (att_token_ids){texts[i].tokens, texts[i].types, texts[i].count};
+        ids[i] = (att_token_ids){.tokens = texts[i].tokens, .types = texts[i].types, .count = texts[i].count};
     return count;
 }
 
@@ -406,7 +406,7 @@ TEST(numbers_and_lengths_that_do_not_exist_are_refused)
     assert_fails(context, run(network, good, NULL, &two, 2, 1, &answers), ATT_ERR_ARGUMENT, "\"types\" is not given");
     assert_fails(context, run(network, good, types, &two, 17, 1, &answers), ATT_ERR_ARGUMENT,
                  "a text of 17 tokens is longer than the network's table of positions, which has 16 rows");
-    const att_token_ids texts[] = {{good, NULL, 2}, {good, NULL, 17}, {good, NULL, 0}, {bad, NULL, 2}};
+    const att_token_ids texts[] = {{good, .count = 2}, {good, .count = 17}, {good, .count = 0}, {bad, .count = 2}};
     att_embedding vectors;
     assert_fails(context, att_network_embed_texts(network, texts, 2, NULL, &vectors), ATT_ERR_ARGUMENT,
                  "text 1 has 17 tokens; bert_base_uncased takes 1 to 16");
