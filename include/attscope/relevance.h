@@ -1,5 +1,5 @@
-/* attscope/relevance.h - which parts of an image make a network give it a class, how faithful such maps are, and
- * whether they point to objects.
+/* attscope/relevance.h - which parts of an image, or which tokens of a text, make a network give it a class, how
+ * faithful such maps are, and whether they point to objects.
  *
  *     att_relevance *relevance = NULL;
  *     att_relevance_map map;
@@ -34,6 +34,9 @@
  * 2020) random                numbers drawn from U(0, 1), for comparisons centre                -((y - (h - 1) / 2)^2 /
  * h^2 + (x - (w - 1) / 2)^2 / w^2) of a grid of h x w cells, for comparisons: photographers put objects in the middle
  *
+ * A map of a text has one row, with a cell for each token; methods that change pixels need an image
+ * (att_relevance_method_info.needs_image).
+ *
  * chefer, attention_gradient, rollout and flow need tokens that are the same in all layers, without windows
  * (ERR_UNSUPPORTED). All but flow compute the row e B_l from tiles of queries, without an N x N map.
  */
@@ -55,6 +58,7 @@ typedef struct att_relevance_method_info {
     const char *source;  /* NULL: none */
     const att_detail *options;
     int option_count;
+    bool needs_image; /* it does not apply to texts */
 } att_relevance_method_info;
 
 /* The methods, in the order in which they are shown. index: 0..count-1; all zero for another index. */
@@ -69,11 +73,11 @@ typedef struct att_relevance att_relevance;
 
 /* Compiles the gradients that the methods need. The explorer must outlive *relevance. On success the caller owns
  * *relevance and frees it with att_relevance_destroy(); on failure it is unchanged. Errors: ERR_UNSUPPORTED (a network
- * that does not give an image one class, or has no image among its inputs; an op without a backward rule); those of
+ * that does not give an image or a text one class; an op without a backward rule); those of
  * compiling a plan. */
 ATT_API ATT_MUST_CHECK att_status att_relevance_create(att_explorer *explorer, att_relevance **relevance);
 ATT_API void att_relevance_destroy(att_relevance **relevance);
-/* Whether the explorer's network gives an image one class, so that att_relevance_create() can apply. */
+/* Whether the explorer's network gives an image or a text one class, so that att_relevance_create() can apply. */
 ATT_API bool att_relevance_applies(const att_explorer *explorer);
 
 /* A map covers the whole input of the network with cells of equal size, row by row. */
@@ -84,11 +88,11 @@ typedef struct att_relevance_map {
     double logit;      /* y of the image */
 } att_relevance_map;
 
-/* Runs the explorer on one image and computes a map. inputs: as for att_explorer_run(). method: a name, with options
- * after a colon ("integrated_gradients:steps=64"). target: a class; -1: the one with the largest logit. map->values
- * belongs to `relevance` and is valid until its next run; the explorer's rows are those of the image. Errors: those of
- * att_explorer_run(); ERR_NOT_FOUND (no such method, with the nearest name); ERR_ARGUMENT (an option, no such class);
- * ERR_UNSUPPORTED (the method does not apply to this network; the message says why); ERR_STOPPED. */
+/* Runs the explorer on one image or text and computes a map. inputs: as for att_explorer_run(). method: a name, with
+ * options after a colon ("integrated_gradients:steps=64"). target: a class; -1: the one with the largest logit.
+ * map->values belongs to `relevance` and is valid until its next run; the explorer's rows are those of the image.
+ * Errors: those of att_explorer_run(); ERR_NOT_FOUND (no such method, with the nearest name); ERR_ARGUMENT (an option,
+ * no such class); ERR_UNSUPPORTED (the method does not apply to this network; the message says why); ERR_STOPPED. */
 ATT_API ATT_MUST_CHECK att_status att_relevance_run(att_relevance *relevance, const att_batch *inputs,
                                                     const char *method, int target, att_relevance_map *map);
 
@@ -111,7 +115,8 @@ typedef enum att_curve { ATT_DELETION, ATT_INSERTION } att_curve;
 enum { ATT_CURVE_MOST_STEPS = 28 };
 /* Writes probabilities [steps + 1] and *area; the explorer's rows are then those of the last image of the curve.
  * inputs: the image; map: of any source; target: as in att_relevance_map. steps: 1..ATT_CURVE_MOST_STEPS. Errors: those
- * of att_explorer_run(); ERR_ARGUMENT (steps, no such class, a map without cells); ERR_STOPPED. */
+ * of att_explorer_run(); ERR_ARGUMENT (steps, no such class, a map without cells); ERR_UNSUPPORTED (a network for
+ * texts); ERR_STOPPED. */
 ATT_API ATT_MUST_CHECK att_status att_relevance_curve(att_relevance *relevance, const att_batch *inputs,
                                                       const att_relevance_map *map, int target, att_curve curve,
                                                       int steps, double *probabilities, double *area);

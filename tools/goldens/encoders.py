@@ -4,7 +4,8 @@ encoders/NAME/ has config.json and model.safetensors, whose bfloat16 weights fol
 lines are one word each, followed by numbers: "tokens", "types" and "count" of a text, which is padded if it is longer
 than `count`, then what the network answers: "features" (logits with a classifier, else the first token after the
 pooler, if there is one), "class", "mean", and "states", the tokens of the last block without padding; of "bert" also
-rank residuals with skips and MLPs switched off: "attention", "skip", "mlp", "both".
+rank residuals with skips and MLPs switched off: "attention", "skip", "mlp", "both"; of "bert_classes" also "chefer", the
+relevance of the tokens for the class with the largest logit, less the 1 of the first token.
 
 tests/networks/models/test_bert.c has a row for each NAME.
 """
@@ -73,6 +74,18 @@ def residuals(model, x, skip, mlp):
     return found
 
 
+def chefer(model, inputs):
+    """e (I + B_L) ... (I + B_1) - e, B = mean over heads of (a dy/da)_+, e of the first token (Chefer et al., 2021)."""
+    model.set_attn_implementation("eager")
+    with torch.enable_grad():
+        whole = model(**inputs, output_attentions=True)
+        gradients = torch.autograd.grad(whole.logits[0].max(), whole.attentions)
+    row = first = torch.eye(inputs["input_ids"].shape[1]).double()[0]
+    for a, gradient in reversed(list(zip(whole.attentions, gradients))):
+        row = row + row @ (a * gradient)[0].clamp(min=0).mean(0)
+    return row - first
+
+
 def number(values):
     return " ".join(f"{v:.8g}" for v in values)
 
@@ -99,6 +112,8 @@ def answer(model, name, length, count):
     if name == "bert" and count == length:
         x = model.embeddings(input_ids=tokens, token_type_ids=inputs["token_type_ids"])
         rows |= {part: residuals(model, x, *switches) for part, switches in SWITCHES.items()}
+    if name == "bert_classes" and count == length:
+        rows["chefer"] = chefer(model, inputs).tolist()
     return "".join(f"{word} {number(values)}\n" for word, values in rows.items())
 
 

@@ -16,6 +16,8 @@ static att_status compute(att_relevance_job *job)
     return ATT_OK;
 }
 
-const att_relevance_method att_relevance_centre = {
-    .info = {.name = "centre", .title = "Centre", .summary = "nearness to the middle, for comparisons"},
-    .compute = compute};
+const att_relevance_method att_relevance_centre = {.info = {.name = "centre",
+                                                            .title = "Centre",
+                                                            .summary = "nearness to the middle, for comparisons",
+                                                            .needs_image = true},
+                                                   .compute = compute};

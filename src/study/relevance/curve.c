@@ -158,6 +158,8 @@ att_status att_relevance_curve(att_relevance *r, const att_batch *inputs, const 
                                att_curve kind, int steps, double *probabilities, double *area)
 {
     att_batch answers;
+    if (!r->image_name)
+        return att_fail(r->context, ATT_ERR_UNSUPPORTED, "curves change pixels, and this network reads texts");
     ATT_TRY(check(r, map, target, steps));
     ATT_TRY(att_explorer_run(r->explorer, inputs, &answers)); /* checks the inputs */
     const att_relevance_job job = {

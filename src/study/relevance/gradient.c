@@ -37,9 +37,9 @@ static att_status bind(const att_relevance_job *job, const float *image)
         return bind_wide(job, image);
     for (int f = 0; f < job->inputs->field_count; f++) {
         const char *name = job->inputs->fields[f].name;
+        const bool is_image = r->image_name && strcmp(name, r->image_name) == 0;
         if (has_input(r->plan, name))
-            ATT_TRY(
-                att_session_bind(r->session, name, strcmp(name, r->image_name) == 0 ? image : job->inputs->data[f]));
+            ATT_TRY(att_session_bind(r->session, name, is_image ? image : job->inputs->data[f]));
     }
     ATT_TRY(att_explorer_bind(r->explorer, r->session));
     memset(r->seed, 0, (size_t)r->classes * sizeof *r->seed);

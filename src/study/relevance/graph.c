@@ -78,7 +78,8 @@ static att_status compile(att_relevance *r, att_graph *graph, gradients *g)
     add_layers(r, graph, g);
     if (r->features.value != ATT_NONE)
         add_output(g, graph, "features", -1, r->features.value);
-    g->list[g->count++] = r->image_name;
+    if (r->image_name)
+        g->list[g->count++] = r->image_name;
     add_loss(r, graph, logits);
     ATT_TRY(att_new(r->context, &frozen, parameters + 1, "the parameters of a network"));
     memset(frozen, true, parameters);

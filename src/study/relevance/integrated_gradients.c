@@ -38,5 +38,6 @@ const att_relevance_method att_relevance_integrated_gradients = {
              .summary = "gradients of pixels, integrated from the mean colour to the image",
              .source = "Sundararajan, Taly and Yan, ICML 2017",
              .options = options,
-             .option_count = sizeof options / sizeof *options},
+             .option_count = sizeof options / sizeof *options,
+             .needs_image = true},
     .compute = compute};

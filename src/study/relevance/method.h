@@ -23,10 +23,10 @@ typedef struct att_cam_features {
 struct att_relevance {
     att_context *context;
     att_explorer *explorer;
-    const char *image_name; /* of the input that is an image */
+    const char *image_name; /* of the input that is an image; NULL: the input is a text */
     const char *logits_name;
-    int classes, height, width, channels;
-    att_plan *plan; /* the gradient of seed . logits */
+    int classes, height, width, channels; /* of an image; 0 of a text */
+    att_plan *plan;                       /* the gradient of seed . logits */
     att_session *session;
     float *seed;     /* [classes] */
     float *image;    /* [height, width, channels]: a changed copy of the image */
@@ -44,7 +44,7 @@ struct att_relevance {
 typedef struct att_relevance_job {
     att_relevance *relevance;
     const att_batch *inputs; /* one sample; the explorer has run it */
-    const float *image;      /* [height, width, channels] */
+    const float *image;      /* [height, width, channels]; NULL: a text */
     const double *options;   /* by the descriptor's options */
     int target;
     double logit;

@@ -69,5 +69,6 @@ const att_relevance_method att_relevance_occlusion = {
              .summary = "how much the logit falls when a square has the mean colour",
              .source = "Zeiler and Fergus, ECCV 2014",
              .options = options,
-             .option_count = sizeof options / sizeof *options},
+             .option_count = sizeof options / sizeof *options,
+             .needs_image = true},
     .compute = compute};

@@ -31,5 +31,6 @@ const att_relevance_method att_relevance_random = {.info = {.name = "random",
                                                             .title = "Random",
                                                             .summary = "random numbers, for comparisons",
                                                             .options = options,
-                                                            .option_count = sizeof options / sizeof *options},
+                                                            .option_count = sizeof options / sizeof *options,
+                                                            .needs_image = true},
                                                    .compute = compute};

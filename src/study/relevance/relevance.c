@@ -9,6 +9,7 @@
 #include "engine/session/session.h"
 #include "networks/tasks/task.h"
 #include "study/relevance/list.h"
+#include <attscope/encoder.h>
 
 /* --- methods ------------------------------------------------------------------------------------------------------ */
 
@@ -89,7 +90,8 @@ bool att_relevance_applies(const att_explorer *explorer)
     const att_value logits = att_graph_find_output(graph, att_task_class_output(graph));
     const att_model *model = att_reshaped_model(explorer->network, &explorer->reshaped);
     return att_network_check_scores(explorer->network, NULL) == ATT_OK && logits != ATT_NONE &&
-           att_value_shape(graph, logits).rank == 1 && att_model_image(model).field.name;
+           att_value_shape(graph, logits).rank == 1 &&
+           (att_model_image(model).field.name || att_network_most_tokens(explorer->network) > 0);
 }
 
 static att_status check_network(att_relevance *r, const att_model *model)
@@ -98,10 +100,10 @@ static att_status check_network(att_relevance *r, const att_model *model)
     ATT_TRY(att_network_check_scores(r->explorer->network, "relevance needs classes"));
     if (!att_relevance_applies(r->explorer))
         return att_fail(r->context, ATT_ERR_UNSUPPORTED,
-                        "relevance needs a network that gives an image one class, and this one has %s",
+                        "relevance needs a network that gives an image or a text one class, and this one has %s",
                         att_model_classes(model) == 0       ? "no head"
                         : att_model_image(model).field.name ? "classes of pixels or boxes"
-                                                            : "no image as input");
+                                                            : "neither an image nor a text as input");
     r->wide = att_graph_dtype(graph) == ATT_F64;
     if (r->wide && att_model_input_at(model, 1).field.name)
         return att_fail(r->context, ATT_ERR_UNSUPPORTED,
@@ -110,6 +112,8 @@ static att_status check_network(att_relevance *r, const att_model *model)
     const att_field image = att_model_image(model).field;
     r->image_name = image.name;
     r->classes = (int)att_value_shape(graph, att_graph_find_output(graph, r->logits_name)).dims[0];
+    if (!image.name)
+        return ATT_OK;
     r->height = (int)image.shape.dims[0];
     r->width = (int)image.shape.dims[1];
     r->channels = (int)image.shape.dims[2];
@@ -134,7 +138,7 @@ static att_status allocate(att_relevance *r)
     if (r->wide)
         ATT_TRY(att_new(r->context, &r->wide_in, (size_t)r->classes + (size_t)pixels, "inputs in double precision"));
     ATT_TRY(att_new(r->context, &r->seed, (size_t)r->classes, "the seed of a gradient"));
-    ATT_TRY(att_new(r->context, &r->image, (size_t)pixels, "an image"));
+    ATT_TRY(att_new(r->context, &r->image, (size_t)pixels + 1, "an image"));
     ATT_TRY(att_new(r->context, &r->gradient, room, "a gradient"));
     ATT_TRY(att_new(r->context, &r->values, room, "the values of a layer"));
     return att_new(r->context, &r->map, (size_t)r->room, "a map of relevance");
@@ -197,6 +201,20 @@ static int largest(const float *logits, int count)
     return best;
 }
 
+static att_status check_method(const att_relevance *r, const att_relevance_method *method)
+{
+    char names[256] = "";
+    if (!method->info.needs_image || r->image_name)
+        return ATT_OK;
+    for (int i = 0; i < METHODS; i++)
+        if (!methods[i]->info.needs_image)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "",
+                     methods[i]->info.name);
+    return att_fail(r->context, ATT_ERR_UNSUPPORTED,
+                    "%s needs an image, and this network reads texts; these methods apply to texts: %s",
+                    method->info.name, names);
+}
+
 att_status att_relevance_run(att_relevance *r, const att_batch *inputs, const char *text, int target,
                              att_relevance_map *map)
 {
@@ -209,12 +227,13 @@ att_status att_relevance_run(att_relevance *r, const att_batch *inputs, const ch
                         "class %d does not exist: expected 0 to %d, or -1 for the most "
                         "probable one",
                         target, r->classes - 1);
+    ATT_TRY(check_method(r, method));
     ATT_TRY(att_explorer_run(r->explorer, inputs, &answers));
     const float *logits = att_batch_field(&answers, r->logits_name);
     const int chosen = target < 0 ? largest(logits, r->classes) : target;
     att_relevance_job job = {.relevance = r,
                              .inputs = inputs,
-                             .image = att_batch_field(inputs, r->image_name),
+                             .image = r->image_name ? att_batch_field(inputs, r->image_name) : NULL,
                              .options = options,
                              .target = chosen,
                              .logit = (double)logits[chosen],
