@@ -104,11 +104,31 @@ for data in . "$image"; do
     run 1 embed net "$data" -o x.npz
     err_has 'bert_base_uncased reads texts, a file of them in UTF-8 with one a line'
 done
-for command in 'predict net texts.txt' 'validate net texts.txt' 'probe net texts.txt texts.txt' 'maps net texts.txt -o m'; do
+for command in 'predict net texts.txt' 'validate net texts.txt' 'probe net texts.txt texts.txt'; do
     run 1 $command
     err_has 'bert_base_uncased reads texts, and this needs a network that reads images'
     ! grep -qF 'attscope train' stderr || fail "$command advises a training run"
 done
+
+# Maps of texts: a picture and the values for each line.
+run 0 maps net texts.txt -o maps --query token:1 --attn-layers 1 --heads 1 --json maps.json
+[ "$(ls maps | wc -l)" = 8 ] || fail "maps of 4 texts: $(ls maps)"
+grep -qF '>b</text>' maps/text1.attention.blocks.1.attn.head1.svg || fail 'a word is not in its picture'
+run 0 maps net texts.txt -o grid --form grid --show attention,mean --max-length 4
+err_has 'shortened to 4 tokens: 3 of 4 texts'
+[ "$(ls grid | wc -l)" = 12 ] || fail "maps in a grid: $(ls grid)"
+run 1 maps net texts.txt -o m --format png
+err_has 'pictures of texts are svg'
+run 1 maps net texts.txt -o m --mean-maps all
+err_has 'mean maps are of images'
+run 1 maps net texts.txt -o m --show chefer
+err_has 'this one has no head'
+run 2 maps net texts.txt texts.txt -o m
+err_has 'reads texts: give one file of them'
+run 1 maps net . -o m
+err_has 'bert_base_uncased reads texts, a file of them in UTF-8 with one a line'
+run 2 maps "$here/../goldens/layouts/dinov3" "$image" -o m --tokenizer net
+err_has '--tokenizer and --max-length are for texts'
 
 run 0 probe --help
 ! grep -qE 'a text|texts' stdout || fail 'probe, which takes images, speaks of texts'
@@ -125,6 +145,10 @@ cp "$here"/../goldens/encoders/bert_classes/{config.json,model.safetensors} net/
 run 0 measure classes texts.txt --brief
 err_has 'accuracy is left out: it needs classes, and texts have none'
 ! grep -q accuracy stdout || fail 'accuracy is measured without classes'
+run 0 maps classes texts.txt -o relevance --show chefer,grad_cam --class 1
+grep -qF '<rect' relevance/text4.chefer.svg || fail 'no map of relevance of a text'
+run 1 maps classes texts.txt -o m --show occlusion
+err_has 'occlusion needs an image, and this network reads texts; these methods apply to texts: chefer'
 run 1 measure classes texts.txt --with accuracy
 err_has 'accuracy cannot be measured on these texts: it needs classes, and texts have none'
 run 1 measure net texts.txt --with entropy,stiffness_index
@@ -163,6 +187,18 @@ def read(path):
     values = struct.unpack(f"<{(len(data) - header) // 4}f", data[header:])
     return [values[i:i + 8] for i in range(0, len(values), 8)]
 
+def array(path, name, kind):
+    data = zipfile.ZipFile(path).read(f"{name}.npy")
+    header = 10 + struct.unpack("<H", data[8:10])[0]
+    return struct.unpack(f"<{(len(data) - header) // struct.calcsize(kind)}{kind}", data[header:])
+
+told = json.load(open("maps.json"))
+for i, count in enumerate([5, 9, 5, 3]):
+    name = f"attention.blocks.1.attn.head1"
+    weights, ids = array(f"maps/text{i + 1}.npz", name, "d"), array(f"maps/text{i + 1}.npz", "tokens", "i")
+    assert len(weights) == len(ids) == count and abs(sum(weights) - 1) < 1e-6, weights
+    assert told[i]["text"] == f"text{i + 1}" and told[i]["maps"][0]["values"] == list(weights), told[i]
+assert told[0]["tokens"] == ["[CLS]", "a", "b", "c", "[SEP]"], told[0]
 mean, short = read("mean.npz"), read("short.npz")
 assert mean[0] == mean[2] and mean[0] != mean[1] and short[3] == mean[3] and short[0] != mean[0]
 data = open("both.safetensors", "rb").read()

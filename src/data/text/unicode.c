@@ -65,6 +65,11 @@ bool att_code_is_word(uint32_t code)
            (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL);
 }
 
+int att_code_columns(uint32_t code)
+{
+    return utf8proc_charwidth((utf8proc_int32_t)code);
+}
+
 bool att_code_is_ideograph(uint32_t code)
 {
     static const uint32_t blocks[][2] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},  {0x20000, 0x2A6DF},

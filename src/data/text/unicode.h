@@ -18,6 +18,9 @@ bool att_code_is_word(uint32_t code);
 /* An ideograph of the blocks that BERT surrounds by blanks. */
 bool att_code_is_ideograph(uint32_t code);
 
+/* How many columns the character takes in a font of fixed width: 0 for marks, 2 for ideographs and most emoji. */
+int att_code_columns(uint32_t code);
+
 /* Replaces each character by its lower case, which is two characters for U+0130 only. Reads `from`, adds to `to`. */
 void att_characters_lower(const att_characters *from, att_characters *to);
 /* Decomposes each character, canonically (NFD) or also by compatibility (NFKD), and sorts marks. Reads `from`, adds to

@@ -87,9 +87,28 @@ static int query_at(const att_explorer_layer *layer, double x, double y)
            (column < layer->grid_w ? column : layer->grid_w - 1);
 }
 
+/* Finds the query of a text: its first token, or the one that the options name. */
+static att_status find_token(const att_map_files *files, int *query)
+{
+    const char *text = files->options.query;
+    int used = 0;
+    *query = 0;
+    if (files->options.at)
+        return att_fail(files->context, ATT_ERR_ARGUMENT, "at is a place of an image; of a text give query token:N");
+    if (!text || strcmp(text, "class") == 0)
+        return ATT_OK;
+    if (sscanf(text, "token:%d%n", query, &used) == 1 && !text[used] && *query >= 0 && *query < files->text->count)
+        return ATT_OK;
+    return att_fail(files->context, ATT_ERR_ARGUMENT,
+                    "query \"%s\": this text has %d tokens; expected class, which is the first one, or token:N from 0",
+                    text, files->text->count);
+}
+
 /* Finds the query of a layer; -1: the mean over queries. */
 static att_status find_query(const att_map_files *files, const att_explorer_layer *layer, int *query)
 {
+    if (files->text)
+        return find_token(files, query);
     int row, column, used = 0;
     const char *text = files->options.query;
     *query = layer->prefix > 0 ? 0 : -1;
@@ -208,21 +227,16 @@ static void clear(att_map_list *list)
     list->count = 0;
 }
 
-att_status att_map_list_find(att_map_files *files, const float *pixels)
+att_status att_map_list_find(att_map_files *files, const att_batch *input)
 {
-    const att_transform_options *t = &files->transform;
-    const att_field field = {att_model_input_at(att_network_model(files->network), 0).field.name, ATT_F32,
-                             att_shape_of(t->height, t->width, t->channels)};
-    const void *const data[] = {pixels};
-    const att_batch input = {.count = 1, .field_count = 1, .fields = &field, .data = data};
     char text[ITEM];
     int row = 0, item = 0;
     att_batch answers;
     clear(&files->list);
-    ATT_TRY(att_explorer_run(files->explorer, &input, &answers));
+    ATT_TRY(att_explorer_run(files->explorer, input, &answers));
     for (const char *at = files->options.show; next_item(&at, text); item++) {
         const int first = files->list.count;
-        ATT_TRY(is_attention(text) ? add_attention(files, text, &row) : add_relevance(files, &input, text, &row));
+        ATT_TRY(is_attention(text) ? add_attention(files, text, &row) : add_relevance(files, input, text, &row));
         for (int i = first; i < files->list.count; i++)
             files->list.items[i].item = item;
     }

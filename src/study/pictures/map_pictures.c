@@ -45,7 +45,7 @@ att_status att_map_pictures_check(att_context *context, const att_map_options *o
     char word[8];
     double low, high;
     uint8_t colour[3];
-    bool known = *o->format;
+    bool known = !o->format || *o->format;
     for (const char *at = o->format; next_word(&at, word);)
         known = known && is_one_of(word, formats);
     if (!known)
@@ -64,8 +64,7 @@ att_status att_map_pictures_check(att_context *context, const att_map_options *o
     return ATT_OK;
 }
 
-/* The scale of the options, or that of all maps of the item of `show`. */
-static att_map_style style_of(const att_map_files *files, const att_listed_map *map)
+att_map_style att_map_style_of(const att_map_files *files, const att_listed_map *map)
 {
     const att_map_options *o = &files->options;
     att_map_style style = att_map_style_defaults();
@@ -114,20 +113,21 @@ static att_status make_background(const att_map_files *files, const float *pixel
     return ATT_OK;
 }
 
-static att_status path_of(const job *j, const char *what, const char *ending, char path[ATT_MAP_PATH])
+att_status att_map_path(const att_map_files *files, const char *name, const char *what, const char *ending,
+                        char path[static ATT_MAP_PATH])
 {
     char file[ATT_MAP_PATH];
-    const int length = snprintf(file, sizeof file, "%s%s%s.%s", j->name, *what ? "." : "", what, ending);
+    const int length = snprintf(file, sizeof file, "%s%s%s.%s", name, *what ? "." : "", what, ending);
     if (length >= ATT_MAP_PATH)
-        return att_fail(j->files->context, ATT_ERR_ARGUMENT, "%s: the names of its maps are too long", j->name);
-    return att_path_join(j->files->context, j->files->folder, file, path, ATT_MAP_PATH);
+        return att_fail(files->context, ATT_ERR_ARGUMENT, "%s: the names of its maps are too long", name);
+    return att_path_join(files->context, files->folder, file, path, ATT_MAP_PATH);
 }
 
 static att_status write_picture(const job *j, const att_picture_tile *tiles, int count, const char *what)
 {
     char path[ATT_MAP_PATH], format[8];
     for (const char *at = j->files->options.format; next_word(&at, format);) {
-        ATT_TRY(path_of(j, what, format, path));
+        ATT_TRY(att_map_path(j->files, j->name, what, format, path));
         ATT_TRY(att_picture_write(j->files->context, tiles, count, path));
         j->files->written++;
     }
@@ -189,8 +189,8 @@ static att_status write_values(const job *j)
     const int64_t target = of ? of->target : -1;
     int count = list->count;
     att_npz_array *arrays;
-    ATT_TRY(path_of(j, "", "npz", path));
-    ATT_TRY(att_new(j->files->context, &arrays, (size_t)count + 2, "the values of maps"));
+    ATT_TRY(att_map_path(j->files, j->name, "", "npz", path));
+    ATT_TRY(att_new(j->files->context, &arrays, (size_t)count + 3, "the values of maps"));
     for (int i = 0; i < count; i++) {
         const att_relevance_map *map = &list->items[i].map;
         arrays[i] = (att_npz_array){list->items[i].name, "<f8", att_shape_of(map->height, map->width), map->values};
@@ -199,6 +199,9 @@ static att_status write_values(const job *j)
         arrays[count++] = (att_npz_array){"class", "<i8", {0}, &target};
         arrays[count++] = (att_npz_array){"logit", "<f8", {0}, &of->logit};
     }
+    const att_token_ids *text = j->files->text;
+    if (text)
+        arrays[count++] = (att_npz_array){"tokens", "<i4", att_shape_of(text->count), text->tokens};
     const att_status status = att_npz_write(j->files->context, arrays, count, path);
     j->files->written += status == ATT_OK;
     att_free(j->files->context, arrays);
@@ -209,7 +212,7 @@ static att_status draw(const job *j)
 {
     for (int i = 0; i < j->files->list.count; i++) {
         const att_listed_map *map = &j->files->list.items[i];
-        const att_map_style style = style_of(j->files, map);
+        const att_map_style style = att_map_style_of(j->files, map);
         ATT_TRY(att_map_draw(j->files->context, &map->map, &style, &j->background, &j->drawn[i]));
     }
     return ATT_OK;
@@ -230,22 +233,26 @@ static att_status tell(const job *j)
     return ATT_OK;
 }
 
+static att_status write_images(job *j, const float *pixels, double count)
+{
+    att_map_files *files = j->files;
+    ATT_TRY(att_new(files->context, &j->drawn, (size_t)files->list.count + 1, "the pictures of an image"));
+    att_status status = make_background(files, pixels, count, &j->background);
+    if (status == ATT_OK)
+        status = draw(j);
+    if (status == ATT_OK)
+        status = strcmp(files->options.form, "grid") == 0 ? write_grids(j) : write_single(j);
+    for (int i = 0; i < files->list.count; i++)
+        att_image_free(files->context, &j->drawn[i]);
+    att_free(files->context, j->drawn);
+    att_image_free(files->context, &j->background);
+    return status;
+}
+
 att_status att_map_pictures_write(att_map_files *files, const float *pixels, double count, const char *name)
 {
     job j = {.files = files, .name = name};
-    ATT_TRY(att_new(files->context, &j.drawn, (size_t)files->list.count + 1, "the pictures of an image"));
-    att_status status = make_background(files, pixels, count, &j.background);
-    if (status == ATT_OK)
-        status = draw(&j);
-    if (status == ATT_OK)
-        status = strcmp(files->options.form, "grid") == 0 ? write_grids(&j) : write_single(&j);
-    if (status == ATT_OK)
-        status = write_values(&j);
-    if (status == ATT_OK)
-        status = tell(&j);
-    for (int i = 0; i < files->list.count; i++)
-        att_image_free(files->context, &j.drawn[i]);
-    att_free(files->context, j.drawn);
-    att_image_free(files->context, &j.background);
-    return status;
+    ATT_TRY(files->text ? att_map_texts_write(files, name) : write_images(&j, pixels, count));
+    ATT_TRY(write_values(&j));
+    return tell(&j);
 }

@@ -16,6 +16,8 @@ typedef struct att_picture {
 /* Each appends the file to `out`, which fails if memory is exhausted. */
 att_status att_picture_png(att_context *context, const att_picture *picture, att_text *out);
 att_status att_picture_svg(att_context *context, const att_picture *picture, att_text *out);
+/* Appends text between tags of SVG. Control characters, which XML does not allow, are left out. */
+void att_picture_svg_escape(att_text *out, const char *text);
 att_status att_picture_pdf(att_context *context, const att_picture *picture, att_text *out);
 
 #endif

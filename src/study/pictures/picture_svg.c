@@ -5,8 +5,7 @@
 #include "base/io/png_write.h"
 #include "study/pictures/picture.h"
 
-/* Appends text between tags. Control characters, which XML does not allow, are left out. */
-static void append_text(att_text *out, const char *text)
+void att_picture_svg_escape(att_text *out, const char *text)
 {
     for (; *text; text++)
         if (*text == '<' || *text == '&')
@@ -29,7 +28,7 @@ static att_status append_tile(att_context *context, const att_picture_tile *tile
     if (tile->label) {
         att_text_append(out, "<text x=\"%d\" y=\"%d\" font-family=\"Helvetica,Arial,sans-serif\" font-size=\"%d\">",
                         tile->x, tile->y - 3, ATT_PICTURE_FONT);
-        append_text(out, tile->label);
+        att_picture_svg_escape(out, tile->label);
         att_text_append(out, "</text>\n");
     }
     return status;
