@@ -8,10 +8,12 @@
 #include "cells.h"
 #include "evaluation.h"
 #include "progress.h"
+#include "texts.h"
 
 typedef struct settings {
     cli_evaluation on;
     att_ablation_options options;
+    cli_text_options texts;
     cli_output output;
     const char *npz;
     int rows;
@@ -64,6 +66,7 @@ static const att_flag_use uses[] = {
     {&att_recipe_network_group, offsetof(settings, on.network)},
     {&att_recipe_preprocess_group, offsetof(settings, on.preprocess)},
     {&att_recipe_engine_group, offsetof(settings, on.engine)},
+    {&cli_group_texts, offsetof(settings, texts)},
     {&file_group, 0},
     {&cli_group_output, offsetof(settings, output)},
 };
@@ -74,16 +77,17 @@ typedef struct job {
     char checkpoint[CLI_PATH];
     cli_loaded loaded;
     att_dataset *dataset;
+    att_token_texts texts; /* of a network that reads texts */
     att_ablation *found;
 } job;
 
 /* --- table -------------------------------------------------------------------------------------------------------- */
 
-static void print_methods(void)
+static void print_methods(const att_ablation *found)
 {
     att_ablation_method method;
     char text[512];
-    for (int i = 0; (method = att_ablation_method_at(i)).name; i++) {
+    for (int i = 0; (method = att_ablation_method_at(found, i)).name; i++) {
         snprintf(text, sizeof text, "%s; %s", method.formula, method.reading);
         cli_explain(method.name, text);
     }
@@ -99,11 +103,16 @@ static void print_interval(const att_paired *paired)
     cli_right(text, NUMBER);
 }
 
-static void print_change(const att_ablation_change *change, int width)
+/* vector: the only number is the distance of a vector. */
+static void print_change(const att_ablation_change *change, int width, bool vector)
 {
     char counts[64];
     cli_left(change->name, width);
     print_interval(&change->loss);
+    if (vector) {
+        cli_print("\n");
+        return;
+    }
     print_interval(&change->accuracy);
     print_interval(&change->probability);
     snprintf(counts, sizeof counts, "-%lld +%lld", (long long)change->lost, (long long)change->gained);
@@ -116,19 +125,22 @@ static void print_changes(const job *j)
     const att_ablation *found = j->found;
     const int count = att_ablation_count(found), rows = j->settings->rows;
     const int shown = rows > 0 && rows < count ? rows : count;
+    const bool vector = att_ablation_describe(found).vector;
     const char *first = j->settings->options.greedy ? "removed so far" : "without";
     int width = cli_width_of(first);
     for (int r = 0; r < shown; r++)
         width = cli_wider(width, att_ablation_at(found, att_ablation_ranked(found, r)).name);
     cli_left(first, width);
-    cli_right("loss", NUMBER);
-    cli_right("accuracy (points)", NUMBER);
-    cli_right("p_class", NUMBER);
-    cli_right("lost, gained", 12);
+    cli_right(vector ? "distance" : "loss", NUMBER);
+    if (!vector) {
+        cli_right("accuracy (points)", NUMBER);
+        cli_right("p_class", NUMBER);
+        cli_right("lost, gained", 12);
+    }
     cli_print("\n");
     for (int r = 0; r < shown; r++) {
         const att_ablation_change change = att_ablation_at(found, att_ablation_ranked(found, r));
-        print_change(&change, width);
+        print_change(&change, width, vector);
     }
     if (shown < count)
         cli_print("  ... and %d more\n", count - shown);
@@ -142,7 +154,7 @@ static void print_correlations(const att_ablation *found)
     if (att_ablation_correlation_count(found) == 0)
         return;
     cli_print("\n");
-    cli_left("change of the loss with", 32);
+    cli_left(att_ablation_describe(found).vector ? "distance with" : "change of the loss with", 32);
     cli_right("rho", NUMBER);
     cli_right("p", 8);
     cli_right("over", 14);
@@ -160,17 +172,26 @@ static void print_correlations(const att_ablation *found)
     }
 }
 
+static void print_unchanged(const att_ablation_facts *facts)
+{
+    cli_print("unchanged: accuracy %.2f %%, loss %.4f, p_class %.4f; %lld ", facts->accuracy, facts->loss,
+              facts->probability, (long long)facts->images);
+    cli_print(facts->texts ? "text%s" : "image%s", cli_plural(facts->images));
+    if (facts->unlabelled > 0)
+        cli_print(", of which %lld have no class: that which the unchanged network predicts counts",
+                  (long long)facts->unlabelled);
+}
+
 static void print_found(const job *j)
 {
     const att_ablation_facts facts = att_ablation_describe(j->found);
     const bool uniform = j->settings->options.uniform;
     if (!j->settings->brief)
-        print_methods();
-    cli_print("unchanged: accuracy %.2f %%, loss %.4f, p_class %.4f; %lld image%s", facts.accuracy, facts.loss,
-              facts.probability, (long long)facts.images, cli_plural(facts.images));
-    if (facts.unlabelled > 0)
-        cli_print(", of which %lld have no class: that which the unchanged network predicts counts",
-                  (long long)facts.unlabelled);
+        print_methods(j->found);
+    if (facts.vector)
+        cli_print("%lld text%s, by the vector \"%s\"", (long long)facts.images, cli_plural(facts.images), facts.vector);
+    else
+        print_unchanged(&facts);
     cli_print("\n%s:\n\n", uniform ? "changes if heads are uniform" : "changes if parts are removed");
     print_changes(j);
     print_correlations(j->found);
@@ -184,7 +205,10 @@ static void write_found(att_json_writer *writer, const void *from)
     att_json_put_string(writer, "model", j->loaded.identity->name);
     att_json_put_string(writer, "checkpoint", j->checkpoint);
     att_json_put_string(writer, "data", j->settings->on.data.data_dir);
-    att_json_put_string(writer, "split", att_dataset_split(j->dataset));
+    if (j->dataset)
+        att_json_put_string(writer, "split", att_dataset_split(j->dataset));
+    else
+        att_json_put_integer(writer, "shortened", j->texts.shortened);
     att_ablation_write_json(j->found, writer);
 }
 
@@ -193,8 +217,8 @@ static int show(const job *j)
     const settings *s = j->settings;
     const att_ablation_facts facts = att_ablation_describe(j->found);
     char target[CLI_PATH];
-    cli_note(j->cli, "%lld runs of an image in %.1f s: %.1f per second", (long long)facts.runs, facts.seconds,
-             (double)facts.runs / facts.seconds);
+    cli_note(j->cli, "%lld runs of %s in %.1f s: %.1f per second", (long long)facts.runs,
+             facts.texts ? "a text" : "an image", facts.seconds, (double)facts.runs / facts.seconds);
     if (cli_prints(s->output.json))
         print_found(j);
     int code = s->npz ? cli_check(j->cli, att_ablation_write_npz(j->found, cli_file_target(s->npz, target))) : CLI_OK;
@@ -211,7 +235,8 @@ static int ablate(job *j)
     options.skip_corrupt = s->on.data.skip_corrupt;
     options.progress = cli_progress_show;
     options.progress_user = &progress;
-    const att_status status = att_ablate(j->loaded.network, j->dataset, &options, &j->found);
+    const att_status status = j->dataset ? att_ablate(j->loaded.network, j->dataset, &options, &j->found)
+                                         : att_ablate_texts(j->loaded.network, &j->texts, &options, &j->found);
     cli_bar_clear(j->cli);
     if (status == ATT_ERR_STOPPED) {
         cli_say("stopped before all parts were removed; there is no result");
@@ -234,6 +259,26 @@ static int read_operands(settings *s, const char *const *operands, int count)
     return CLI_OK;
 }
 
+static int open_images(job *j, const settings *s)
+{
+    int code = cli_texts_refuse(&j->loaded, &s->texts);
+    if (code == CLI_OK)
+        code = cli_check(j->cli, att_network_need_head(j->loaded.network, "its answers cannot be compared"));
+    if (code == CLI_OK)
+        code = cli_evaluation_open(j->cli, &s->on, &j->loaded, &j->dataset);
+    if (code == CLI_OK && att_dataset_class_count(j->dataset) > 0)
+        code = cli_check(j->cli, att_network_compare_classes(j->loaded.network, j->dataset, true));
+    return code;
+}
+
+static int open_texts(job *j, const settings *s)
+{
+    const settings *usual = att_flags_defaults(j->cli->flags);
+    att_texts_options ignored = att_texts_options_defaults();
+    const int code = cli_texts_take(&j->loaded, &s->on.data, &usual->on.data, &ignored);
+    return code == CLI_OK ? cli_texts_read(j->cli, &j->loaded, s->on.data.data_dir, &s->texts, 0, &j->texts) : code;
+}
+
 static int open_all(job *j, settings *s)
 {
     const cli_named_output outputs[] = {{"--json", s->output.json, false}, {"--npz", s->npz, false}};
@@ -246,11 +291,7 @@ static int open_all(job *j, settings *s)
     if (code == CLI_OK)
         code = cli_evaluation_load(j->cli, &s->on, &j->loaded);
     if (code == CLI_OK)
-        code = cli_check(j->cli, att_network_need_head(j->loaded.network, "its answers cannot be compared"));
-    if (code == CLI_OK)
-        code = cli_evaluation_open(j->cli, &s->on, &j->loaded, &j->dataset);
-    if (code == CLI_OK && att_dataset_class_count(j->dataset) > 0)
-        code = cli_check(j->cli, att_network_compare_classes(j->loaded.network, j->dataset, true));
+        code = cli_takes_texts(&j->loaded) ? open_texts(j, s) : open_images(j, s);
     return code;
 }
 
@@ -266,6 +307,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
         code = ablate(&j);
     att_ablation_destroy(&j.found);
     att_dataset_close(&j.dataset);
+    att_token_texts_free(cli->context, &j.texts);
     cli_unload(&j.loaded);
     return code;
 }
@@ -273,7 +315,7 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
 const cli_command cli_command_ablate = {
     .name = "ablate",
     .summary = "evaluates a checkpoint without heads, branches or tokens",
-    .operands = "CHECKPOINT DATA",
+    .operands = "CHECKPOINT DATA|TEXTS",
     .most_operands = 2,
     .flags_replace = true,
     .about = CLI_CHECKPOINT_HELP
@@ -284,11 +326,15 @@ const cli_command cli_command_ablate = {
     "`attscope measure` finds on the same images.\n\n" CLI_DATA_HELP
     "\n\n"
     "Of images without classes, the class that the unchanged network predicts counts as\n"
-    "the right one.",
+    "the right one.\n\n"
+    "A network that reads texts takes a file of TEXTS in UTF-8, one a line. Without\n"
+    "classes it is compared by the cosine distance of its vector, the mean over the\n"
+    "tokens, to that of the unchanged network.",
     .example =
         "  attscope ablate deit_tiny_patch16_224.safetensors imagenet/val --heads all\n"
         "  attscope ablate output/first data --branches mlp --json mlp.json\n"
-        "  attscope ablate output/first data --greedy --bound 90",
+        "  attscope ablate output/first data --greedy --bound 90\n"
+        "  attscope ablate all-MiniLM-L6-v2 sentences.txt --heads all",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

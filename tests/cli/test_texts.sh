@@ -130,6 +130,20 @@ err_has 'bert_base_uncased reads texts, a file of them in UTF-8 with one a line'
 run 2 maps "$here/../goldens/layouts/dinov3" "$image" -o m --tokenizer net
 err_has '--tokenizer and --max-length are for texts'
 
+# Ablations of texts: by the vector, or by the class that the unchanged network predicts.
+run 0 ablate net texts.txt --heads all --branches mlp --json ablate.json --npz ablate.npz
+out_has '4 texts, by the vector "mean"'
+[ "$(grep -cE '^  blocks\.' stdout)" = 6 ] || fail "parts: $(cat stdout)"
+! grep -qE 'accuracy|p_class' stdout || fail 'a network without classes has an accuracy'
+grep -q '^28 runs of a text in ' stderr || fail "the number of runs: $(cat stderr)"
+grep -qF '"texts": 4' ablate.json || fail 'the JSON has no number of texts'
+run 1 ablate net texts.txt --tokens class
+err_has 'token N of two texts are different words'
+run 1 ablate net texts.txt --greedy
+err_has 'a greedy ablation needs classes'
+run 2 ablate net texts.txt --split test
+err_has '--split is for images'
+
 run 0 probe --help
 ! grep -qE 'a text|texts' stdout || fail 'probe, which takes images, speaks of texts'
 
@@ -145,6 +159,9 @@ cp "$here"/../goldens/encoders/bert_classes/{config.json,model.safetensors} net/
 run 0 measure classes texts.txt --brief
 err_has 'accuracy is left out: it needs classes, and texts have none'
 ! grep -q accuracy stdout || fail 'accuracy is measured without classes'
+run 0 ablate classes texts.txt --greedy --brief
+grep -qE '^unchanged: accuracy 100.00 %, loss [0-9.]+, p_class [0-9.]+; 4 texts, of which 4 have no class' stdout ||
+    fail "the unchanged classifier: $(cat stdout)"
 run 0 maps classes texts.txt -o relevance --show chefer,grad_cam --class 1
 grep -qF '<rect' relevance/text4.chefer.svg || fail 'no map of relevance of a text'
 run 1 maps classes texts.txt -o m --show occlusion

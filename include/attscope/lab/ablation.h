@@ -1,4 +1,4 @@
-/* attscope/lab/ablation.h - what parts of a network do: its answers to images without them.
+/* attscope/lab/ablation.h - what parts of a network do: its answers to images or texts without them.
  *
  *     att_ablation *ablation = NULL;
  *     att_ablation_options options = att_ablation_options_defaults();
@@ -13,6 +13,7 @@
 #ifndef ATTSCOPE_LAB_ABLATION_H
 #define ATTSCOPE_LAB_ABLATION_H
 
+#include <attscope/encoder.h>
 #include <attscope/explore.h>
 #include <attscope/lab/correlation.h>
 #include <attscope/lab/json.h>
@@ -60,6 +61,14 @@ typedef struct att_ablation att_ablation;
  * att_explorer_create() and of att_network_evaluate(). */
 ATT_API ATT_MUST_CHECK att_status att_ablate(att_network *network, const att_dataset *dataset,
                                              const att_ablation_options *options, att_ablation **ablation);
+/* As att_ablate(), for a network that reads texts (attscope/encoder.h), which have no labels: of a classifier the right
+ * class is the one that the unchanged network predicts. Of a network without classes the loss of a text is the cosine
+ * distance 1 - u . v / (|u| |v|) of its vector u, the mean over the tokens, to that of the unchanged network, v; there
+ * is no accuracy and no probability (NaN), and no greedy ablation. The network is compiled for each number of tokens.
+ * Of the options, workers and skip_corrupt do not matter. Errors: as above; ERR_UNSUPPORTED also for a network that
+ * reads images, and for options.tokens, which differ from text to text. */
+ATT_API ATT_MUST_CHECK att_status att_ablate_texts(att_network *network, const att_token_texts *texts,
+                                                   const att_ablation_options *options, att_ablation **ablation);
 ATT_API void att_ablation_destroy(att_ablation **ablation);
 
 typedef enum att_ablated { ATT_ABLATED_HEADS, ATT_ABLATED_BRANCHES, ATT_ABLATED_TOKENS } att_ablated;
@@ -89,6 +98,8 @@ typedef struct att_ablation_facts {
     int64_t images;
     int64_t unlabelled; /* of these, images without a class */
     int classes;
+    const char *vector; /* the output whose distance is the loss: "mean"; NULL: the network has classes */
+    bool texts;         /* images are texts */
     double accuracy, loss, probability; /* in per cent, and means over images */
     int64_t runs;                       /* of the network on an image, the unchanged ones included */
     double seconds;                     /* that the runs took, with the reading of images */
@@ -125,19 +136,22 @@ ATT_API att_ablation_correlation att_ablation_correlation_at(const att_ablation 
 /* The figure of a change; NaN: it has none. */
 ATT_API double att_ablation_figure(const att_ablation *ablation, int correlation, int change);
 
-/* How the numbers are computed and read, one line each. */
+/* How the numbers of the ablation are computed and read, one line each. */
 typedef struct att_ablation_method {
     const char *name, *formula, *reading;
 } att_ablation_method;
 /* All zero past the last. */
-ATT_API att_ablation_method att_ablation_method_at(int index);
+ATT_API att_ablation_method att_ablation_method_at(const att_ablation *ablation, int index);
 
 /* Writes members of the JSON object that is open: "images", "unlabelled", "unchanged", "change", "greedy", "bound" if
- * it is, "layers" of {node, heads, prefix, grid_h, grid_w}, "parts" in their order, "correlations" and "methods". */
+ * it is, "layers" of {node, heads, prefix, grid_h, grid_w}, "parts" in their order, "correlations" and "methods".
+ * Of texts, "texts" in place of "images"; of a network without classes, "vector" (att_ablation_facts) in place of
+ * "unchanged", and "distance" in place of the numbers of classes. */
 ATT_API void att_ablation_write_json(const att_ablation *ablation, att_json_writer *writer);
 /* Writes a .npz file of numpy with the numbers of each image: names and classes of the images [images], "loss",
  * "right" and "p_class" [1 + changes, images], of which row 0 is the unchanged network, the changes with means and
- * intervals [changes], and a "figure ..." [changes] for each correlation. Errors: those of att_file_replace(). */
+ * intervals [changes], and a "figure ..." [changes] for each correlation. Of a network without classes,
+ * "distance" [1 + changes, texts] in place of the numbers of classes. Errors: those of att_file_replace(). */
 ATT_API ATT_MUST_CHECK att_status att_ablation_write_npz(const att_ablation *ablation, const char *path);
 
 #ifdef __cplusplus

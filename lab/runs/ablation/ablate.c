@@ -18,11 +18,17 @@ att_ablation_options att_ablation_options_defaults(void)
 
 /* --- preparing ---------------------------------------------------------------------------------------------------- */
 
-static att_status check(att_network *network, const att_ablation_options *options)
+att_status att_ablation_check_bound(att_network *network, const att_ablation_options *options)
 {
     if (!(options->bound >= 0 && options->bound <= 100))
         return att_fail(network->context, ATT_ERR_ARGUMENT, "the bound of the accuracy is %g, expected 0 to 100 (%%)",
                         options->bound);
+    return ATT_OK;
+}
+
+static att_status check(att_network *network, const att_ablation_options *options)
+{
+    ATT_TRY(att_ablation_check_bound(network, options));
     if (!att_network_class_output(network))
         return att_fail(network->context, ATT_ERR_UNSUPPORTED,
                         "%s is a network of the task \"%s\": an ablation compares the probability of an image's class, "
@@ -32,7 +38,7 @@ static att_status check(att_network *network, const att_ablation_options *option
     return att_network_need_head(network, "its answers cannot be compared");
 }
 
-static att_explorer_form form_of(const att_ablation *a, const att_ablation_options *options)
+att_explorer_form att_ablation_form(const att_ablation *a, const att_ablation_options *options)
 {
     const bool heads = options->heads || (!options->branches && !options->tokens);
     return (att_explorer_form){.samples = a->samples,
@@ -42,7 +48,7 @@ static att_explorer_form form_of(const att_ablation *a, const att_ablation_optio
                                .tokens = options->tokens};
 }
 
-static att_status note_layers(att_ablation *a)
+att_status att_ablation_note_layers(att_ablation *a)
 {
     a->layer_count = att_explorer_layer_count(a->explorer);
     a->layers = att_arena_allocate(&a->arena, (size_t)a->layer_count * sizeof *a->layers + 1);
@@ -54,6 +60,8 @@ static att_status note_layers(att_ablation *a)
         a->layers[l].prefix = layer.prefix;
         a->layers[l].grid_h = layer.grid_h;
         a->layers[l].grid_w = layer.grid_w;
+        if (a->reads_texts) /* each text has its own */
+            a->layers[l].grid_h = a->layers[l].grid_w = 0;
         a->layers[l].scope = att_arena_string(&a->arena, layer.scope);
         if (!a->layers[l].scope)
             return att_fail_memory(a->context, strlen(layer.scope), "the layers of a network");
@@ -72,17 +80,16 @@ static att_status prepare(att_ablation *a, const att_ablation_options *options, 
         a->samples = images < 1 ? 1 : (int)images;
     if (a->samples < most)
         a->samples = most;
-    const att_explorer_form form = form_of(a, options);
+    const att_explorer_form form = att_ablation_form(a, options);
     ATT_TRY(att_explorer_create_form(network, &form, NULL, &a->explorer));
-    ATT_TRY(note_layers(a));
+    ATT_TRY(att_ablation_note_layers(a));
     ATT_TRY(att_ablation_select(a, options));
     const size_t pixels = (size_t)att_shape_count(att_model_image(network->model).field.shape);
-    ATT_TRY(att_new(a->context, &a->tile, (size_t)a->samples * pixels, "the images of a run"));
+    ATT_TRY(att_new(a->context, &a->tile, (size_t)a->samples * pixels * sizeof(float), "the images of a run"));
     return att_ablation_allocate(a, images);
 }
 
-att_status att_ablation_create(att_network *network, const att_ablation_options *options, int64_t images,
-                               att_ablation **out)
+att_status att_ablation_new(att_network *network, const att_ablation_options *options, att_ablation **out)
 {
     att_ablation *a;
     ATT_TRY(att_new(network->context, &a, 1, "an ablation"));
@@ -95,7 +102,16 @@ att_status att_ablation_create(att_network *network, const att_ablation_options 
     a->progress_user = options->progress_user;
     a->classes = att_model_classes(network->model);
     a->started = att_seconds_now();
-    att_status status = prepare(a, options, images);
+    *out = a;
+    return ATT_OK;
+}
+
+att_status att_ablation_create(att_network *network, const att_ablation_options *options, int64_t images,
+                               att_ablation **out)
+{
+    att_ablation *a;
+    ATT_TRY(att_ablation_new(network, options, &a));
+    const att_status status = prepare(a, options, images);
     if (status == ATT_OK)
         *out = a;
     else
@@ -103,8 +119,7 @@ att_status att_ablation_create(att_network *network, const att_ablation_options 
     return status;
 }
 
-/* Frees what only runs need. */
-static void end_runs(att_ablation *a)
+void att_ablation_end_runs(att_ablation *a)
 {
     att_explorer_destroy(&a->explorer);
     att_free(a->context, a->tile);
@@ -123,12 +138,13 @@ void att_ablation_destroy(att_ablation **ablation)
         return;
     att_ablation *a = *ablation;
     att_context *context = a->context;
-    end_runs(a);
+    att_ablation_end_runs(a);
     free_cuts(context, &a->tried);
     free_cuts(context, &a->steps);
     att_free(context, a->tried.items);
     att_free(context, a->kept.cuts);
     att_free(context, a->figures);
+    att_free(context, a->plain);
     att_arena_free(&a->arena);
     att_free(context, a);
     *ablation = NULL;
@@ -198,7 +214,7 @@ att_status att_ablate(att_network *network, const att_dataset *dataset, const at
     ATT_TRY(att_require(network->context, dataset, "the data set of an ablation"));
     ATT_TRY(att_ablation_create(network, &options, att_dataset_count(dataset), &a));
     att_status status = a->greedy ? run_greedy(a, dataset, &options) : run_once(a, dataset, &options);
-    end_runs(a);
+    att_ablation_end_runs(a);
     a->seconds = att_seconds_now() - a->started;
     if (status == ATT_OK)
         *out = a;

@@ -78,7 +78,10 @@ struct att_ablation {
     att_ablated_figure *figures;
     int figure_count, figure_room;
 
-    float *tile; /* a small batch, several times */
+    bool reads_texts;
+    const char *vector; /* the output that answers are compared by; NULL: the scores of classes */
+    float *plain;       /* of the unchanged network, for the last text */
+    char *tile;         /* the inputs of a small batch, several times */
     att_progress_fn progress;
     void *progress_user;
 };
@@ -94,8 +97,8 @@ att_status att_ablation_select(att_ablation *ablation, const att_ablation_option
 
 /* run.c: makes room for the answers to `images` images, and for the steps. Errors: ERR_MEMORY. */
 att_status att_ablation_allocate(att_ablation *ablation, int64_t images);
-/* Runs the batch, images of the data set in the network's size, unchanged and with each change. Errors: those of
- * running; ERR_STOPPED. */
+/* Runs the batch, images of the data set in the network's size, unchanged and with each change. dataset: NULL: the
+ * batch is one text. Errors: those of running; ERR_STOPPED. */
 att_status att_ablation_observe(att_ablation *ablation, const att_batch *batch, const att_dataset *dataset);
 
 /* greedy.c: after all images of a pass: chooses the next step of a greedy ablation, and begins another pass unless
@@ -108,6 +111,17 @@ att_status att_ablation_conclude(att_ablation *ablation);
 #define ATT_ABLATION_INSTRUMENTS "entropy?,distance?,nsi?,gate?"
 /* correlate.c: correlates the changes with the figures of `measure`. Errors: ERR_MEMORY. */
 att_status att_ablation_correlate(att_ablation *ablation, const att_measure *measure);
+
+/* ablate.c: parts of preparing one. */
+att_status att_ablation_check_bound(att_network *network, const att_ablation_options *options);
+/* An ablation without explorer and parts, which att_ablation_destroy() frees. */
+att_status att_ablation_new(att_network *network, const att_ablation_options *options, att_ablation **ablation);
+att_explorer_form att_ablation_form(const att_ablation *ablation, const att_ablation_options *options);
+att_status att_ablation_note_layers(att_ablation *ablation);
+/* Frees what only runs need. */
+void att_ablation_end_runs(att_ablation *ablation);
+/* texts.c: 1 less the cosine of the angle between two vectors. */
+double att_ablation_distance(const float *a, const float *b, int64_t count);
 
 /* ablate.c: prepares an ablation for images of the network's size. Of the options, the reading of images does not
  * matter. On success the caller owns *ablation. Errors: those of att_ablate() before images are read. */

@@ -48,6 +48,8 @@ static att_ablation_change change_of(const att_ablation *a, int number, double *
                                   .accuracy = compare(a, number, accuracy_of, scratch),
                                   .loss = compare(a, number, loss_of, scratch),
                                   .probability = compare(a, number, probability_of, scratch)};
+    if (a->vector)
+        change.accuracy = change.probability = (att_paired){.mean = NAN, .low = NAN, .high = NAN};
     for (int64_t i = 0; i < a->image_count; i++) {
         const bool before = answers[0].right[i], after = answers[1 + number].right[i];
         change.lost += before && !after;
@@ -119,8 +121,12 @@ att_ablation_facts att_ablation_describe(const att_ablation *a)
 {
     att_spread loss = {0}, probability = {0};
     int64_t right = 0;
-    att_ablation_facts facts = {
-        .images = a->image_count, .classes = a->classes, .runs = a->runs, .seconds = a->seconds};
+    att_ablation_facts facts = {.images = a->image_count,
+                                .classes = a->classes,
+                                .vector = a->vector,
+                                .texts = a->reads_texts,
+                                .runs = a->runs,
+                                .seconds = a->seconds};
     for (int64_t i = 0; i < a->image_count; i++) {
         facts.unlabelled += !a->images[i].labelled;
         right += a->tried.answers->right[i];
@@ -130,6 +136,8 @@ att_ablation_facts att_ablation_describe(const att_ablation *a)
     facts.accuracy = a->image_count > 0 ? 100 * (double)right / (double)a->image_count : NAN;
     facts.loss = att_spread_mean(&loss);
     facts.probability = att_spread_mean(&probability);
+    if (a->vector)
+        facts.accuracy = facts.probability = NAN;
     return facts;
 }
 

@@ -1,5 +1,6 @@
 /* Runs batches with changes. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/clock.h"
@@ -102,6 +103,26 @@ static void take_answers(att_ablation *a, const float *logits, int change, seen 
     }
 }
 
+/* Takes the vectors of one text. The first change is none. */
+static att_status take_vectors(att_ablation *a, const float *vectors, int64_t width, int change, seen images)
+{
+    if (!a->plain)
+        ATT_TRY(att_new(a->context, &a->plain, (size_t)width, "the vector of a text"));
+    if (change == 0)
+        memcpy(a->plain, vectors, (size_t)width * sizeof *vectors);
+    a->tried.answers[change].loss[images.first] = att_ablation_distance(vectors, a->plain, width);
+    a->tried.answers[change].right[images.first] = true;
+    return ATT_OK;
+}
+
+static int64_t width_of(const att_batch *answers, const char *name)
+{
+    for (int f = 0; f < answers->field_count; f++)
+        if (strcmp(answers->fields[f].name, name) == 0)
+            return att_shape_count(answers->fields[f].shape);
+    return 0;
+}
+
 static att_status report(const att_ablation *a)
 {
     const double seconds = att_seconds_now() - a->started, rate = (double)a->runs / seconds;
@@ -114,7 +135,8 @@ static att_status report(const att_ablation *a)
                                    .lr = NAN,
                                    .slowest_rank = -1,
                                    .done = a->runs,
-                                   .total = a->pass_runs};
+                                   .total = a->pass_runs,
+                                   .unit = a->reads_texts ? "texts" : NULL};
     if (!a->progress || a->progress(a->progress_user, &progress))
         return ATT_OK;
     return att_fail(a->context, ATT_ERR_STOPPED, "the ablation was stopped on request; there is no result");
@@ -125,15 +147,29 @@ static att_status run_changes(att_ablation *a, const att_batch *tiled, int first
     att_batch answers;
     ATT_TRY(set_changes(a, first, count, images.count));
     ATT_TRY(att_explorer_run_samples(a->explorer, tiled, count * images.count, &answers));
-    const float *logits = att_batch_field(&answers, att_network_class_output(a->network));
-    for (int c = 0; c < count; c++)
-        take_answers(a, logits + (size_t)c * (size_t)images.count * (size_t)a->classes, first + c, images);
+    const char *name = a->vector ? a->vector : att_network_class_output(a->network);
+    const int64_t width = a->vector ? width_of(&answers, name) : a->classes;
+    const float *numbers = att_batch_field(&answers, name);
+    for (int c = 0; c < count; c++, numbers += images.count * width)
+        if (a->vector)
+            ATT_TRY(take_vectors(a, numbers, width, first + c, images));
+        else
+            take_answers(a, numbers, first + c, images);
     a->runs += (int64_t)count * images.count;
     return report(a);
 }
 
 /* --- batches ------------------------------------------------------------------------------------------------------ */
 
+static const char *name_of(const att_dataset *dataset, int64_t index, char name[static ATT_DATA_MAX_NAME])
+{
+    if (dataset)
+        return att_dataset_short_name(dataset, index, name, ATT_DATA_MAX_NAME);
+    snprintf(name, ATT_DATA_MAX_NAME, "text%lld", (long long)index + 1);
+    return name;
+}
+
+/* Of a text, dataset is NULL. */
 static att_status note_images(att_ablation *a, const att_batch *batch, const att_dataset *dataset)
 {
     char name[ATT_DATA_MAX_NAME];
@@ -142,39 +178,60 @@ static att_status note_images(att_ablation *a, const att_batch *batch, const att
     for (int i = 0; i < batch->count; i++) {
         att_ablated_image *image = &a->images[a->pass_count + i];
         image->index = batch->indices[i];
-        image->label = att_dataset_label(dataset, image->index);
+        image->label = dataset ? att_dataset_label(dataset, image->index) : -1;
         image->labelled = image->label >= 0;
         if (image->name)
             continue; /* an earlier pass */
-        image->name = att_arena_string(&a->arena, att_dataset_short_name(dataset, image->index, name, sizeof name));
+        image->name = att_arena_string(&a->arena, name_of(dataset, image->index, name));
         if (!image->name)
             return att_fail_memory(a->context, sizeof name, "the name of an image");
     }
     return ATT_OK;
 }
 
-/* A run of few images has room for several changes: the images of the batch `times` times. */
-static const att_batch *repeat(att_ablation *a, const att_batch *batch, int times, att_replaced_batch *room)
+static bool is_input(const att_ablation *a, const char *name)
 {
-    const att_field image = att_model_image(a->network->model).field;
-    const size_t bytes = (size_t)batch->count * (size_t)att_shape_count(image.shape) * sizeof(float);
-    if (times == 1)
-        return batch;
-    for (int t = 0; t < times; t++)
-        memcpy((char *)a->tile + (size_t)t * bytes, att_batch_field(batch, image.name), bytes);
-    return att_batch_replace(batch, image.name, a->tile, room);
+    att_field own;
+    for (int i = 0; (own = att_model_input_at(a->network->model, i).field).name; i++)
+        if (strcmp(own.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Room for the inputs of a run. */
+typedef struct repeated {
+    att_field fields[ATT_MAX_INPUTS];
+    const void *data[ATT_MAX_INPUTS];
+} repeated;
+
+/* A run of few images has room for several changes: the network's inputs of the batch `times` times. */
+static att_batch repeat(const att_ablation *a, const att_batch *batch, int times, repeated *room)
+{
+    att_batch tiled = {.count = batch->count * times, .fields = room->fields, .data = room->data};
+    char *to = a->tile;
+    for (int f = 0; f < batch->field_count && times > 1; f++) {
+        const att_field *field = &batch->fields[f];
+        const size_t bytes = (size_t)batch->count * att_field_bytes(field);
+        if (!is_input(a, field->name))
+            continue;
+        room->fields[tiled.field_count] = *field;
+        room->data[tiled.field_count++] = to;
+        for (int t = 0; t < times; t++, to += bytes)
+            memcpy(to, batch->data[f], bytes);
+    }
+    return times > 1 ? tiled : *batch;
 }
 
 att_status att_ablation_observe(att_ablation *a, const att_batch *batch, const att_dataset *dataset)
 {
-    att_replaced_batch room;
+    repeated room;
     const seen images = {a->pass_count, batch->count};
     const int changes = 1 + a->tried.count, fitting = a->samples / batch->count;
     const int times = fitting < changes ? fitting : changes;
     ATT_TRY(note_images(a, batch, dataset));
-    const att_batch *tiled = repeat(a, batch, times, &room);
+    const att_batch tiled = repeat(a, batch, times, &room);
     for (int first = 0; first < changes; first += times)
-        ATT_TRY(run_changes(a, tiled, first, first + times < changes ? times : changes - first, images));
+        ATT_TRY(run_changes(a, &tiled, first, first + times < changes ? times : changes - first, images));
     a->pass_count += batch->count;
     if (a->pass_count > a->image_count)
         a->image_count = a->pass_count;

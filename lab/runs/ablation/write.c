@@ -9,22 +9,30 @@
 
 static const att_ablation_method methods[] = {
     {"accuracy", "change of 100 mean_i r_i; r_i = 1 if no class comes before y_i by its logit, else 0",
-     "in percentage points; below 0: without the part fewer images are right"},
+     "in percentage points; below 0: without the part fewer answers are right"},
     {"loss", "mean_i (L'_i - L_i); L_i = -ln softmax(z_i)_{y_i}; ' without the part",
      "in nats; above 0: the network needs the part"},
     {"p_class", "mean_i (p'_i - p_i); p_i = softmax(z_i)_{y_i}",
      "of the right class; below 0: without the part the network is less sure of it"},
     {"interval", "mean(d) -/+ t s / sqrt(n) of the n differences d_i; t: 0.975 quantile of Student's t, n - 1 degrees",
-     "95 %, paired over images (Student 1908); of one part, not corrected for the number of parts"},
+     "95 %, paired over images or texts (Student 1908); of one part, not corrected for the number of parts"},
     {"rho", "Pearson's correlation of the ranks of the figure and of the change of the loss (Spearman 1904)",
      "over heads or branches; p: share of permutations with a correlation at least as large; above 0: parts with a "
      "larger figure are needed more"},
 };
 
-att_ablation_method att_ablation_method_at(int index)
+/* Of a network without classes. */
+static const att_ablation_method distance = {
+    "distance", "mean_i (1 - u_i . v_i / (|u_i| |v_i|)); u_i: the vector of text i without the part, v_i: with it",
+    "0: the same direction, 1: orthogonal"};
+
+att_ablation_method att_ablation_method_at(const att_ablation *a, int index)
 {
-    const int count = sizeof methods / sizeof *methods;
-    return index >= 0 && index < count ? methods[index] : (att_ablation_method){0};
+    enum { OF_CLASSES = 3 }; /* which a network without classes does not have */
+    const int count = sizeof methods / sizeof *methods, at = a->vector ? index + OF_CLASSES - 1 : index;
+    if (a->vector && index == 0)
+        return distance;
+    return at >= 0 && at < count ? methods[at] : (att_ablation_method){0};
 }
 
 static const char *const kinds[] = {
@@ -41,6 +49,15 @@ static void put_paired(att_json_writer *writer, const char *key, const att_paire
     att_json_end_object(writer);
 }
 
+static void put_answers(att_json_writer *writer, const att_ablation_change *c)
+{
+    put_paired(writer, "accuracy", &c->accuracy);
+    put_paired(writer, "loss", &c->loss);
+    put_paired(writer, "p_class", &c->probability);
+    att_json_put_integer(writer, "lost", c->lost);
+    att_json_put_integer(writer, "gained", c->gained);
+}
+
 static void put_change(att_json_writer *writer, const att_ablation *a, int number)
 {
     const att_ablation_change *c = &a->changes[number];
@@ -52,11 +69,10 @@ static void put_change(att_json_writer *writer, const att_ablation *a, int numbe
     if (c->head >= 0)
         att_json_put_integer(writer, "head", c->head);
     att_json_put_integer(writer, "rank", c->rank);
-    put_paired(writer, "accuracy", &c->accuracy);
-    put_paired(writer, "loss", &c->loss);
-    put_paired(writer, "p_class", &c->probability);
-    att_json_put_integer(writer, "lost", c->lost);
-    att_json_put_integer(writer, "gained", c->gained);
+    if (a->vector)
+        put_paired(writer, "distance", &c->loss);
+    else
+        put_answers(writer, c);
     for (int f = 0; f < a->figure_count; f++)
         if (!isnan(a->figures[f].values[number]))
             att_json_put_number(writer, a->figures[f].name, a->figures[f].values[number]);
@@ -76,16 +92,21 @@ static void put_correlation(att_json_writer *writer, const att_ablation_correlat
     att_json_end_object(writer);
 }
 
-static void put_methods(att_json_writer *writer)
+static void put_method(att_json_writer *writer, const att_ablation_method *method)
 {
+    att_json_begin_object(writer);
+    att_json_put_string(writer, "name", method->name);
+    att_json_put_string(writer, "formula", method->formula);
+    att_json_put_string(writer, "reading", method->reading);
+    att_json_end_object(writer);
+}
+
+static void put_methods(att_json_writer *writer, const att_ablation *a)
+{
+    att_ablation_method method;
     att_json_put_array(writer, "methods");
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        att_json_begin_object(writer);
-        att_json_put_string(writer, "name", methods[i].name);
-        att_json_put_string(writer, "formula", methods[i].formula);
-        att_json_put_string(writer, "reading", methods[i].reading);
-        att_json_end_object(writer);
-    }
+    for (int i = 0; (method = att_ablation_method_at(a, i)).name; i++)
+        put_method(writer, &method);
     att_json_end_array(writer);
 }
 
@@ -116,9 +137,12 @@ static void put_layers(att_json_writer *writer, const att_ablation *a)
 void att_ablation_write_json(const att_ablation *a, att_json_writer *writer)
 {
     const att_ablation_facts facts = att_ablation_describe(a);
-    att_json_put_integer(writer, "images", facts.images);
+    att_json_put_integer(writer, facts.texts ? "texts" : "images", facts.images);
     att_json_put_integer(writer, "unlabelled", facts.unlabelled);
-    put_unchanged(writer, &facts);
+    if (facts.vector)
+        att_json_put_string(writer, "vector", facts.vector);
+    else
+        put_unchanged(writer, &facts);
     att_json_put_string(writer, "change", a->uniform ? "uniform" : "removed");
     att_json_put_bool(writer, "greedy", a->greedy);
     if (a->greedy)
@@ -132,7 +156,7 @@ void att_ablation_write_json(const att_ablation *a, att_json_writer *writer)
     for (int f = 0; f < a->figure_count; f++)
         put_correlation(writer, &a->figures[f].correlation);
     att_json_end_array(writer);
-    put_methods(writer);
+    put_methods(writer, a);
 }
 
 /* --- npz ---------------------------------------------------------------------------------------------------------- */
@@ -165,17 +189,18 @@ static double probability_high(const att_ablation_change *c) { return c->probabi
 static const struct {
     const char *name;
     number_of *of;
-} columns[] = {{"part.number", layer_of},
-               {"part.head", head_of},
-               {"change.accuracy", accuracy},
-               {"change.accuracy.low", accuracy_low},
-               {"change.accuracy.high", accuracy_high},
-               {"change.loss", loss},
-               {"change.loss.low", loss_low},
-               {"change.loss.high", loss_high},
-               {"change.p_class", probability},
-               {"change.p_class.low", probability_low},
-               {"change.p_class.high", probability_high}};
+    const char *of_vector; /* name for a network without classes; NULL: it does not have the number */
+} columns[] = {{"part.number", layer_of, "part.number"},
+               {"part.head", head_of, "part.head"},
+               {"change.accuracy", accuracy, NULL},
+               {"change.accuracy.low", accuracy_low, NULL},
+               {"change.accuracy.high", accuracy_high, NULL},
+               {"change.loss", loss, "change.distance"},
+               {"change.loss.low", loss_low, "change.distance.low"},
+               {"change.loss.high", loss_high, "change.distance.high"},
+               {"change.p_class", probability, NULL},
+               {"change.p_class.low", probability_low, NULL},
+               {"change.p_class.high", probability_high, NULL}};
 
 static att_status add_changes(const att_ablation *a, att_npz *npz)
 {
@@ -184,9 +209,12 @@ static att_status add_changes(const att_ablation *a, att_npz *npz)
     ATT_TRY(status);
     ATT_TRY(att_new(a->context, &values, (size_t)att_ablation_count(a), "the changes of an ablation"));
     for (size_t c = 0; status == ATT_OK && c < sizeof columns / sizeof *columns; c++) {
+        const char *name = a->vector ? columns[c].of_vector : columns[c].name;
+        if (!name)
+            continue;
         for (int p = 0; p < att_ablation_count(a); p++)
             values[p] = columns[c].of(&a->changes[p]);
-        status = att_npz_add(npz, columns[c].name, "<f8", att_shape_of(att_ablation_count(a)), values,
+        status = att_npz_add(npz, name, "<f8", att_shape_of(att_ablation_count(a)), values,
                              (size_t)att_ablation_count(a) * sizeof *values);
     }
     att_free(a->context, values);
@@ -249,9 +277,11 @@ static att_status add_row(const att_ablation *a, att_npz *npz, const char *name,
 
 static att_status add_images(const att_ablation *a, att_npz *npz, double *room)
 {
-    ATT_TRY(att_npz_add_texts(npz, "image.name", a->image_count, image_name, a));
-    ATT_TRY(add_row(a, npz, "image.index", room, index_of));
-    ATT_TRY(add_row(a, npz, "image.class", room, label_of));
+    ATT_TRY(att_npz_add_texts(npz, a->reads_texts ? "text.name" : "image.name", a->image_count, image_name, a));
+    ATT_TRY(add_row(a, npz, a->reads_texts ? "text.index" : "image.index", room, index_of));
+    if (a->vector)
+        return add_answers(a, npz, "distance", room, loss_of);
+    ATT_TRY(add_row(a, npz, a->reads_texts ? "text.class" : "image.class", room, label_of));
     ATT_TRY(add_answers(a, npz, "loss", room, loss_of));
     ATT_TRY(add_answers(a, npz, "right", room, right_of));
     return add_answers(a, npz, "p_class", room, probability_of);
