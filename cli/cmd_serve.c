@@ -12,6 +12,13 @@ typedef struct settings {
 static const att_flag page_options[] = {
     {"images", .kind = ATT_FLAG_TEXT, .value = "DIR", .help = "folder or archive of images to show models",
      ATT_FLAG_AT(settings, options.images), .once = true},
+    {"texts", .kind = ATT_FLAG_TEXT, .value = "FILE",
+     .help = "texts to show networks that read texts: UTF-8, one a line", ATT_FLAG_AT(settings, options.texts),
+     .once = true},
+    {"tokenizer", .kind = ATT_FLAG_TEXT, .value = "PATH",
+     .help = "of networks that read texts: tokenizer.json, vocab.txt, or a folder with one of them; without it, that "
+             "in the checkpoint's folder",
+     ATT_FLAG_AT(settings, options.tokenizer), .once = true},
     {"model", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = "network of all checkpoints that do not name theirs",
      ATT_FLAG_AT(settings, options.network), .once = true},
     {"labels", .kind = ATT_FLAG_TEXT, .value = "NAME", .help = CLI_LABELS_HELP, ATT_FLAG_AT(settings, options.labels),
@@ -68,8 +75,8 @@ const cli_command cli_command_serve = {
         "The start page lists the runs and their states. For each run, it has the report\n"
         "(attscope report) and charts that grow while the run trains, also of several runs\n"
         "together. Of checkpoints, and of\n"
-        "runs with a checkpoint, other pages show their attention on your images, and their\n"
-        "predictions with parts removed (explore), their operations with\n"
+        "runs with a checkpoint, other pages show their attention on your images or texts, and\n"
+        "their predictions with parts removed (explore), their operations with\n"
         "times and figures (network), and what four papers claim (lessons).\n"
         "The server listens on 127.0.0.1 only and prints an address that contains a random\n"
         "token; without the token, nobody can read anything, also not other users of this\n"
@@ -79,7 +86,8 @@ const cli_command cli_command_serve = {
     .example =
         "  attscope serve output/train\n"
         "  attscope serve deit_tiny_patch16_224.safetensors --images photos\n"
-        "  attscope serve resnet20=a.pth resnet32=b.pth --images photos",
+        "  attscope serve resnet20=a.pth resnet32=b.pth --images photos\n"
+        "  attscope serve all-MiniLM-L6-v2 --texts sentences.txt",
     .uses = uses,
     .use_count = sizeof uses / sizeof *uses,
     .settings_size = sizeof(settings),

@@ -9,7 +9,7 @@ set(ATT_PAGE_report page.html fragment data theme parts export chart collapse de
     training rows tables views differences trajectories histograms development reference maps classes heads ode main)
 set(ATT_PAGE_start serve.html fragment data theme parts export rows start)
 set(ATT_PAGE_live serve.html fragment data theme parts export chart training development live)
-set(ATT_PAGE_explore serve.html data theme parts export maps classes answers boxes engine relevance nearest explore)
+set(ATT_PAGE_explore serve.html data theme parts export maps texts classes answers boxes engine relevance nearest explore)
 set(ATT_PAGE_ablate serve.html data theme parts export engine ablate)
 set(ATT_PAGE_means serve.html data theme parts export maps engine means)
 set(ATT_PAGE_network serve.html dagre data theme parts export engine tensors network)

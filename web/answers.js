@@ -21,9 +21,17 @@ function barParts({ class: id, label, probability }, before, colour = "") {
 function answerBar(entry, before, colour) {
   return element("li", { "data-class": entry.class }, ...barParts(entry, before, colour));
 }
+/* What became of the vector that a network without classes answers with. */
+function vectorWords({ vector: { name, width, distance }, no_classes: reason }, isChanged) {
+  const what = name === "mean" ? "the mean over the text's tokens" : "the input of a classifier or projection";
+  return [element("p", { class: "reading" }, `${reason ?? "This network predicts no classes"}. Its answer here is a vector ` +
+    `of ${count(width)} numbers, ${what}.`), isChanged ? element("p", { class: "vector", "data-distance": distance }, "Cosine distance to " +
+    "the vector of the unchanged network: ", element("b", {}, number(distance, 3)), " (0: the same direction).") : null]
+    .filter(Boolean);
+}
 function answerList(answer, plain) {
   if (answer.classes || answer.boxes) return [];
-  if (!answer.top) return [element("p", { class: "reading" }, answer.no_classes)];
+  if (answer.vector) return vectorWords(answer, plain !== null);
   const before = plain ? softmax(plain.logits) : null;
   const lost = plain && !answer.top.some((entry) => entry.class === plain.top[0].class) ? plain.top[0] : null;
   const after = lost && softmax(answer.logits);

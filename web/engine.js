@@ -41,10 +41,26 @@ function showTitle(current, title, about) {
   showPages(current);
 }
 
-/* All images that can be chosen, {id, name}: uploads, the newest first, then those of the folder, 1024 at most. */
+/* All images and texts that can be chosen, {id, name}: uploads, the newest first, then those of the folder, then the
+   texts of the file, 1024 of each at most, and the one that the page's address names if it is another text. */
 async function askImages() {
-  const { images, uploads } = await askJson("images", { first: 0, count: 1024 });
-  return [...uploads, ...images];
+  const { images, uploads, texts } = await askJson("images", { first: 0, count: 1024 });
+  const named = new URLSearchParams(location.hash.slice(1)).get("image") ?? "";
+  const typed = named.startsWith("text:") ? [{ id: named, name: named.slice("text:".length) }] : [];
+  return [...uploads, ...images, ...typed, ...texts];
+}
+/* Whether an identifier is that of a text. */
+function isText(id) {
+  return /^t(\d|ext:)/.test(id);
+}
+/* Of images and texts those that a network reads. model: the answer of api/model. */
+function readable(all, model) {
+  return all.filter(({ id }) => isText(id) === (model.reads === "texts"));
+}
+/* The chosen image or text if the network reads it, or else the first one that it reads. */
+function fitting(all, model, image) {
+  const own = readable(all, model);
+  return own.some(({ id }) => id === image) ? image : firstImage(own);
 }
 /* The image that is shown first: the folder's first one, or else an upload. */
 function firstImage(images) {
@@ -72,14 +88,15 @@ function latest(run) {
   };
 }
 
-/* Describes the layers of a network for drawing. names: of the tokens before the patches. A layer that pools all tokens has no grid of its own and takes that of
-   the last layer with the same tokens. Layers without any grid are not drawn. */
-function drawnLayers(layers, names) {
+/* Describes the layers of a network for drawing. names: of the tokens before the patches; words: of wordsOfText(), if the
+   tokens are those of a text. A layer that pools all tokens has no grid of its own and takes that of the last layer with
+   the same tokens. Layers without any grid are not drawn. */
+function drawnLayers(layers, names, words) {
   let last = null;
   return layers.map((layer) => {
     if (layer.grid_h) last = layer;
     const grid = layer.grid_h ? layer : last && last.tokens === layer.tokens ? last : null;
-    return { ...layer, names, grid_h: grid?.grid_h ?? 0, grid_w: grid?.grid_w ?? 0, prefix: grid?.prefix ?? 0,
+    return { ...layer, names, words, grid_h: grid?.grid_h ?? 0, grid_w: grid?.grid_w ?? 0, prefix: grid?.prefix ?? 0,
       patches: grid ? grid.grid_h * grid.grid_w : 0 };
   });
 }

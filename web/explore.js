@@ -1,6 +1,6 @@
 "use strict";
-/* The page "Explore": where a place of an image attends to, in every layer and head of one or two checkpoints, and what
-   changes without some of their parts. The engine computes all numbers; the page draws them. */
+/* The page "Explore": where a place of an image, or a word of a text, attends to, in every layer and head of one or two
+   checkpoints, and what changes without some of their parts. The engine computes all numbers; the page draws them. */
 
 /* What the URL holds: shared by both sides, and of each side. The second side's names end in 2. */
 const SHARED = { image: "", at: "", way: "row", terms: "both", raw: "", apart: "" };
@@ -26,6 +26,7 @@ function writeHash({ shared, sides }) {
 
 const WAYS = [["row", "this query"], ["mean", "mean over queries"], ["rollout", "rollout"]];
 const WEIGHT_WORDS = { row: "of this query's attention", mean: "of the queries' attention", rollout: "of the rollout" };
+const STRENGTH = 0.6; /* the opacity of maps at first */
 const TERMS = [["both", "all"], ["content", "content"], ["positions", "positions"]];
 
 /* Draws the borders of the windows among which the layer's grid is divided. */
@@ -70,6 +71,8 @@ function makeSide(page, side, index) {
     title: element("p", { class: "reading" }), scores: element("div", { class: "scores", hidden: true }),
   };
   const nearest = nearestView(side, () => page.changed(), (image) => page.chooseImage(image));
+  const line = textLine({ hover: (token) => photo?.words && hasMaps() && page.hover(token === null ? null : placeAt(token, node())),
+    keep: (token) => hasMaps() && page.keep(placeAt(token, node())) });
   const thumbs = [], relevance = relevanceView(side, () => page.changed(), () => page.strength);
   let drawing = null; /* the view of answers that are drawn: boxes, or the class of each pixel */
   let model = null, weights = null, photo = null, plain = null, gridWay = null, asked = "";
@@ -79,6 +82,8 @@ function makeSide(page, side, index) {
   const raw = () => page.shared.raw === "1" && page.shared.way === "row";
   const node = () => model.layers[shownLayer()];
   const hasMaps = () => model && model.layers.some(({ patches }) => patches);
+  /* What shows the image or the text, and what shows neither. */
+  const shownView = () => (photo?.words ? line.panel : at.view);
 
   /* Does a kind of work. If it is refused, shows why, until work of the kind is done, and clears what it would have
      changed. */
@@ -123,10 +128,12 @@ function makeSide(page, side, index) {
   }
   function drawThumb({ canvas, layer, which }) {
     const { values, signed } = valuesOf(layer, which);
-    if (signed) drawDifference(canvas, model.layers[layer], values);
+    if (photo.words) drawTokens(canvas, values);
+    else if (signed) drawDifference(canvas, model.layers[layer], values);
     else drawWeights(canvas, model.layers[layer], values);
   }
 
+  const unit = () => (photo.words ? "token" : "patch");
   function describe(query, { values, signed }) {
     const name = head() < 0 ? "mean of all heads" : `head ${head()}`;
     const from = { row: `From ${placeOf(node(), query)}`, mean: "Mean over all queries",
@@ -136,38 +143,42 @@ function makeSide(page, side, index) {
     const keys = weights.keys(shownLayer(), head());
     const range = (numbers) => `from ${number(d3.min(numbers), 3)} to ${number(d3.max(numbers), 3)}`;
     if (signed) return [...title, `Difference: ${range(values)}; largest at ${place}.`];
-    if (raw()) return [...title, `Scores ${range(keys)} nats; highest patch: ${place}.`];
+    if (raw()) return [...title, `Scores ${range(keys)} nats; highest ${unit()}: ${place}.`];
     const { prefix } = node(), seen = keys.filter((a) => !Number.isNaN(a)).length;
-    return [...title, `Strongest patch: ${place} (${percent(values[best])}). `,
+    return [...title, `Strongest ${unit()}: ${place} (${percent(values[best])}). `,
       prefix ? `On ${prefixWords(node())}: ` +
         `${percent(d3.sum(keys.subarray(0, prefix)))}. ` : "",
       `Entropy${head() < 0 && hasHeads(weights.way) ? " of the mean map" : ""}: ` +
         `${number(entropyOf(keys), 3)} of at most ${number(Math.log(seen), 3)} nats.`];
   }
+  function drawImage(query, { values, signed }) {
+    const atlas = { maps: { image: photo.image }, pixels: photo.pixels, nodes: model.layers };
+    drawView(at.view, atlas, { image: 0, layer: shownLayer(), strength: signed ? 0 : page.strength }, values, query);
+    if (signed && page.strength > 0) coverView(values);
+    drawWindows(at.view, node());
+  }
   function draw(query) {
     const shown = valuesOf(shownLayer(), head());
-    const atlas = { maps: { image: photo.image }, pixels: photo.pixels, nodes: model.layers };
-    drawView(at.view, atlas, { image: 0, layer: shownLayer(), strength: shown.signed ? 0 : page.strength },
-      shown.values, query);
-    if (shown.signed && page.strength > 0) coverView(shown.values);
-    drawWindows(at.view, node());
+    if (photo.words) line.shade(shown.values, page.strength / STRENGTH, query);
+    else drawImage(query, shown);
     at.words.replaceChildren(...describe(query, shown));
-    at.ramp.style.background = rampOf(shown.signed ? opposite : heat);
+    at.ramp.style.background = rampOf(photo.words ? shades(shown.signed) : shown.signed ? opposite : heat);
     const largest = d3.max(shown.values, Math.abs) ?? 0;
     at.ends.replaceChildren(...(shown.signed ? [`−${number(largest, 3)}`, `+${number(largest, 3)}`]
       : raw() ? ["lowest score", "highest score"]
-        : ["0", `${percent(largest)} ${WEIGHT_WORDS[page.shared.way]} on one patch`])
+        : ["0", `${percent(largest)} ${WEIGHT_WORDS[page.shared.way]} on one ${unit()}`])
       .map((text) => element("span", {}, text)));
     for (const thumb of thumbs) {
       drawThumb(thumb);
       thumb.button.setAttribute("aria-pressed", String(thumb.layer === shownLayer() && thumb.which === head()));
     }
     at.maps.hidden = false;
-    Object.assign(at.view.dataset, { query, prefix: node().prefix, place: page.place(), asked, shown: photo.of });
+    Object.assign(shownView().dataset, { query, prefix: node().prefix, place: page.place(), asked, shown: photo.of });
   }
-  /* The image without weights. */
+  /* The image or the text without weights. */
   function showPhoto() {
-    drawPhoto(at.view, { maps: { image: photo.image }, pixels: photo.pixels }, 0);
+    if (photo.words) line.shade(new Float32Array(photo.words.length), 1, -1);
+    else drawPhoto(at.view, { maps: { image: photo.image }, pixels: photo.pixels }, 0);
   }
   /* A difference over the whole view. */
   function coverView(values) {
@@ -186,7 +197,8 @@ function makeSide(page, side, index) {
     weights = null;
     asked = "";
     at.maps.hidden = true;
-    for (const name of ["query", "place", "asked"]) delete at.view.dataset[name];
+    for (const view of [at.view, line.panel])
+      for (const name of ["query", "place", "asked"]) delete view.dataset[name];
     if (photo) showPhoto();
     page.drawn(index);
   }
@@ -201,7 +213,7 @@ function makeSide(page, side, index) {
     delete problems.maps;
     delete problems.scores;
     clearScores();
-    delete at.view.dataset.shown;
+    for (const view of [at.view, line.panel]) delete view.dataset.shown;
     delete at.answer.dataset.changes;
     at.answer.replaceChildren();
     at.title.textContent = model ? model.network : "";
@@ -276,11 +288,33 @@ function makeSide(page, side, index) {
   }
   /* Takes the layers of the last run: their grids can depend on the image. */
   function takeLayers(answer) {
-    const layers = drawnLayers(answer.layers, model.prefix);
+    const layers = drawnLayers(answer.layers, model.prefix, photo.words);
     if (JSON.stringify(layers) === JSON.stringify(model.layers)) return;
     Object.assign(model, { layers, tokens: answer.tokens });
     weights = null;
     showTools();
+  }
+  /* The pixels of an answer's image, or the words of its text. */
+  async function imageOf(answer, input) {
+    if (answer.text) return { words: wordsOfText(answer.text) };
+    const [h, w, c] = answer.input;
+    return { image: { h, w, c }, pixels: new Uint8Array(await input.arrayBuffer()) };
+  }
+  function sizeOf({ text }) {
+    if (!text) return `${photo.image.w} × ${photo.image.h} pixels`;
+    return plural(photo.words.length, "token") + (text.shortened ? ", to which the text was shortened" : "");
+  }
+  /* Shows the parts that belong to an image or to a text. */
+  function showKind() {
+    const { image, words } = photo;
+    at.photo.hidden = Boolean(words);
+    line.panel.hidden = !words;
+    at.about.textContent = `Columns are layers and rows are heads, both numbered from 0 as in the checkpoint. ${words
+      ? "The cells of a map are the tokens, read like lines, and numbered from 0." : "Rows and columns of patches are " +
+        "numbered from 1."} Each map is scaled to its own largest value. Click a map to enlarge it.`;
+    if (words) line.show(words);
+    at.panel.style.setProperty("--aspect", words ? 2.5 : image.w / image.h);
+    if (image) at.view.style.imageRendering = Math.max(image.h, image.w) < 672 ? "" : "auto"; /* shown smaller */
   }
   const run = latest(() => guarded("image", async () => {
     const mine = model, wanted = view();
@@ -289,28 +323,27 @@ function makeSide(page, side, index) {
       clearImage();
       return;
     }
-    const [answer, input] = await Promise.all([askJson("run", wanted), ask("input", wanted)]);
-    const pixels = new Uint8Array(await input.arrayBuffer()), [h, w, c] = answer.input;
+    const [answer, input] = await Promise.all([askJson("run", wanted), isText(wanted.image) ? null : ask("input", wanted)]);
+    const seen = await imageOf(answer, input);
     const map = mine.drawn && !answer.boxes
       ? new Uint16Array(await (await ask("classes", wanted)).arrayBuffer()) : null;
     const before = !wanted.changes ? answer
       : plain?.image === wanted.image ? plain : await askJson("run", { ...wanted, changes: "" });
     if (model !== mine) return;
-    photo = { of: wanted.image, image: { h, w, c }, pixels, map };
+    photo = { of: wanted.image, map, ...seen };
     takeLayers(answer);
     prepareDrawing(answer);
-    at.panel.style.setProperty("--aspect", w / h);
-    at.view.style.imageRendering = Math.max(h, w) < 672 ? "" : "auto"; /* it is shown smaller than it is */
+    showKind();
     plain = { ...before, image: wanted.image };
     at.answer.replaceChildren(...answerList(answer, wanted.changes ? plain : null));
     at.answer.dataset.changes = wanted.changes;
-    at.title.textContent = `${model.network} · ${w} × ${h} pixels · ${number(answer.milliseconds, 3)} ms`;
+    at.title.textContent = `${model.network} · ${sizeOf(answer)} · ${number(answer.milliseconds, 3)} ms`;
     at.drawing.hidden = at.boxes.hidden = !drawing;
     at.picture.hidden = Boolean(drawing) && !hasMaps(); /* the drawing has the image, too */
     if (map) drawing.show(photo, map);
     else drawing?.show(photo, answer, wanted.changes ? plain : null);
     if (!hasMaps()) showPhoto();
-    nearest.show(wanted.image);
+    nearest.show(photo.words ? "" : wanted.image);
     await Promise.all([follow(page.place()), relevance.show(model, wanted, photo, answer)]);
   }, clearImage));
 
@@ -404,7 +437,9 @@ function makeSide(page, side, index) {
       if (!drawn.includes(Number(side.layer)) || side.layer === "")
         side.layer = String(drawn[Math.round(0.6 * (drawn.length - 1))] ?? 0);
       page.opened(index);
-      if (!page.shared.at) page.shared.at = model.layers[shownLayer()]?.prefix ? "p0" : "0.5,0.5";
+      if (!page.shared.at)
+        page.shared.at = model.layers[shownLayer()]?.prefix ? "p0" : model.reads === "texts" ? "0.5,0" : "0.5,0.5";
+      page.fit(index, model.reads);
       at.none.hidden = hasMaps();
       showTools();
       await run();
@@ -440,20 +475,20 @@ function makeSide(page, side, index) {
       element("option", { value: id, selected: id === side.model }, name))));
   }
   function csv() {
+    const token = (key) => (photo.words ? [photo.words[key].name] : []);
     const rows = thumbs.flatMap(({ layer, which }) => [...weights.keys(layer, which)].map((value, key) =>
-      [model.layers[layer].node, which >= 0 ? which : hasHeads(gridWay) ? "mean" : "", key, value]));
-    return [["node", "head", "key", raw() ? "score" : "weight"], ...rows]
+      [model.layers[layer].node, which >= 0 ? which : hasHeads(gridWay) ? "mean" : "", key, ...token(key), value]));
+    return [["node", "head", "key", ...(photo.words ? ["token"] : []), raw() ? "score" : "weight"], ...rows]
       .map((row) => `${row.map(csvField).join(",")}\r\n`).join("");
   }
+  at.about = element("figcaption");
   at.maps = element("div", { hidden: true }, element("h3", {}, "All layers and heads"),
-    element("figcaption", {}, "Columns are layers and rows are heads, both numbered from 0 as in the checkpoint. " +
-      "Rows and columns of patches are numbered from 1. Each map is scaled to its own largest value. Click a map to " +
-      "enlarge it."),
-    at.grid, at.words, at.ramp, at.ends, element("div", { class: "tools" }, exportButton("CSV", "weights", csv)));
+    at.about, at.grid, at.words, at.ramp, at.ends, element("div", { class: "tools" }, exportButton("CSV", "weights", csv)));
   at.none = element("p", { class: "reading", hidden: true }, "This network has no attention among tokens. Its " +
     "residual branches can be removed.");
-  at.picture = element("div", { hidden: true }, element("div", { class: "view" }, at.view),
+  at.photo = element("div", {}, element("div", { class: "view" }, at.view),
     element("div", { class: "tools" }, exportButton("PNG", "map", () => new Promise((done) => at.view.toBlob(done)))));
+  at.picture = element("div", { hidden: true }, at.photo, line.panel);
   at.drawing = element("div", { hidden: true });
   at.boxes = element("div", { hidden: true });
   at.panel = element("div", { class: "panel maps", "data-side": index },
@@ -473,6 +508,7 @@ function makeSide(page, side, index) {
     /* Lets the other side show the layer and the head at the place of this one's. */
     giveLayer: () => model && page.other(index)?.takeLayer(model.layers, side),
     hasMaps: () => Boolean(hasMaps()),
+    reads: () => model?.reads,
     prefixNames: () => model?.prefix,
     prefix: () => d3.max(model?.layers ?? [], ({ prefix }) => prefix) ?? 0,
     /* Whether scores are sums of content and positions. */
@@ -491,18 +527,27 @@ function makeSide(page, side, index) {
 
 /* --- the page ---------------------------------------------------------------------------------------------------- */
 
-function makePage(models, { images, count, uploads }) {
+function makePage(models, { images, count, uploads, texts, text_count: textCount }) {
   const state = readHash(), sides = [];
-  const strip = roving(element("div", { class: "strip" })), place = element("div", { class: "sides" });
+  const strip = roving(element("div", { class: "strip" })), list = roving(element("div", { class: "text-list" })), place = element("div", { class: "sides" });
   const tools = element("div", { class: "tools" }), meaning = scaleOfWeights();
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
+  const zone = dropZone(), form = textForm(typeText), typed = [], hint = element("p", { class: "reading" });
   let hovered = null;
 
   const page = {
-    shared: state.shared, models, strength: 0.6,
+    shared: state.shared, models, strength: STRENGTH,
     place: () => hovered ?? page.shared.at,
     other: (index) => sides[1 - index],
     chooseImage: (image) => chooseImage(image),
+    /* The first side's network reads images or texts: one of these is chosen, unless one is. */
+    fit(index, reads) {
+      if (index === 0 && isText(page.shared.image) !== (reads === "texts")) {
+        page.shared.image = reads === "texts" ? texts[0]?.id ?? "" : firstImage([...uploads, ...images]);
+        page.changed();
+      }
+      showChoices();
+    },
     /* The checkpoints in the order in which a side offers them: beside another one first those of its network. */
     offered(index) {
       const first = index === 1 && models.find(({ id }) => id === state.sides[0].model);
@@ -554,10 +599,48 @@ function makePage(models, { images, count, uploads }) {
   }
   function chooseImage(image) {
     problem.hidden = true;
+    if (isText(image)) forgetTokens();
     page.shared.image = image;
     page.changed();
     showStrip();
+    showTexts();
     sides.forEach((side) => side.run());
+  }
+  /* Another text has other tokens. */
+  function forgetTokens() {
+    for (const side of state.sides)
+      side.changes = wordsOf(side.changes).filter((word) => !word.startsWith("t")).join("-");
+  }
+  /* What can be chosen: images, texts, or both. */
+  function showChoices() {
+    const reads = new Set(sides.map((side) => side.reads() ?? "images"));
+    for (const part of [zone, strip]) part.hidden = !reads.has("images");
+    for (const part of [form, list]) part.hidden = !reads.has("texts");
+    hint.textContent = reads.has("texts") ? (texts.length ? "" : "No texts were named (--texts FILE).")
+      : images.length ? "" : "No images were named (--images DIR).";
+    hint.hidden = !hint.textContent;
+    showStrip();
+    showTexts();
+  }
+  function showTexts() {
+    const focused = list.contains(document.activeElement), { image } = page.shared;
+    const known = [...typed, ...texts], own = known.some(({ id }) => id === image) || !isText(image) ? []
+      : [{ id: image, name: image.replace("text:", "") }];
+    list.replaceChildren(...[...own, ...known].map(({ id, name }) => element("button", { type: "button",
+      "aria-pressed": String(id === image), title: name, onclick: () => chooseImage(id) }, name || "(an empty text)")),
+    ...(texts.length < textCount ? [element("button", { type: "button", class: "quiet more-images", onclick: moreTexts },
+      `More (${texts.length} of ${textCount} shown)`)] : []));
+    if (focused) list.querySelector("[aria-pressed='true']")?.focus();
+  }
+  function moreTexts() {
+    return guarded(async () => {
+      texts.push(...(await askJson("images", { first: texts.length, count: 64 })).texts);
+      showTexts();
+    });
+  }
+  function typeText(id) {
+    if (!typed.some((other) => other.id === id)) typed.unshift({ id, name: id.replace("text:", "") });
+    chooseImage(id);
   }
   function showStrip() {
     const focused = strip.contains(document.activeElement);
@@ -617,7 +700,7 @@ function makePage(models, { images, count, uploads }) {
         if (!value) sides[0].giveLayer();
         change({});
       })] : []),
-      element("label", { class: "slider" }, "Image", element("input", { type: "range", min: 0, max: 100,
+      element("label", { class: "slider" }, sides.every((side) => side.reads() === "texts") ? "Text" : "Image", element("input", { type: "range", min: 0, max: 100,
         value: 100 * page.strength, "aria-label": "Opacity of the attention map, per cent", oninput: (event) => {
           page.strength = event.target.value / 100;
           sides.forEach((side) => side.redraw());
@@ -636,6 +719,7 @@ function makePage(models, { images, count, uploads }) {
     });
     place.replaceChildren(...sides.map(({ panel }) => panel));
     place.classList.toggle("two", sides.length > 1);
+    showChoices();
     showTools();
     sides.forEach((side) => side.open().then(() => {
       page.changed();
@@ -654,16 +738,13 @@ function makePage(models, { images, count, uploads }) {
     const wanted = readHash();
     Object.assign(page.shared, wanted.shared);
     state.sides = wanted.sides;
-    showStrip();
     build();
   });
   document.querySelector(".skip").after(skipTo(element("a", { class: "skip", href: "#sections" }, "Skip to the maps"),
     () => place.querySelector(".grid [tabindex='0']")));
   page.shared.image ||= firstImage([...uploads, ...images]);
-  showStrip();
   build();
-  const hint = images.length ? null : element("p", { class: "reading" }, "No images were named (--images DIR).");
-  return [problem, dropZone(), hint, strip, tools, place, meaning].filter(Boolean);
+  return [problem, zone, form, hint, strip, list, tools, place, meaning];
 }
 
 /* What the numbers mean. */
@@ -672,7 +753,7 @@ function scaleOfWeights() {
     ["Weights", "a_ij = softmax over keys j of s_ij, s_ij = scale q_i · k_j + t_ij (content + positions)"],
     ["Mean over queries", "1/N sum_i a_ij"],
     ["Rollout", "e_i B_l … B_0 with B = (mean over heads of A + identity) / 2 (Abnar and Zuidema, ACL 2020)"],
-    ["Relevance", "which parts of the image make the network give it the class; the header attscope/relevance.h has " +
+    ["Relevance", "which parts of the image or text make the network give it the class; the header attscope/relevance.h has " +
       "the formulas, and attscope explain measures which method is faithful"],
     ["Removed head", "its output is 0"], ["Uniform head", "a_ij is the same for all keys that query i may see"],
     ["Removed branch", "x_{t+1} = x_t"],
@@ -681,15 +762,15 @@ function scaleOfWeights() {
 }
 
 (async () => {
-  const about = "Hover over the image to see where a patch attends to, in every layer and head; click to keep the " +
-    "query. Below the maps, parts of the network can be left out.";
+  const about = "Hover over the image, or over a word of the text, to see where it attends to, in every layer and head; " +
+    "click to keep the query. Below the maps, parts of the network can be left out.";
   const part = element("section", { id: "explore", "aria-labelledby": "title" });
   showTitle("explore", "Explore attention", about);
   document.getElementById("sections").replaceChildren(part);
   try {
     const [{ models }, pictures] = await Promise.all([askJson("models"), askJson("images", { first: 0, count: 64 })]);
     part.append(...(models.length ? makePage(models, pictures)
-      : [element("p", { class: "note" }, "No checkpoint was named: attscope serve CHECKPOINT --images FOLDER")]));
+      : [element("p", { class: "note" }, "No checkpoint was named: attscope serve CHECKPOINT --images FOLDER, or --texts FILE")]));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     part.append(element("p", { class: "note problem", role: "alert" }, error.message));

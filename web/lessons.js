@@ -83,7 +83,7 @@ function only(figures, statistic) {
 async function probabilityOf(lesson, changes, best) {
   const answer = await askJson("run", { model: lesson.model, image: lesson.image, changes });
   if (!answer.top)
-    throw new Refusal("This part of the lesson needs a network that predicts one class for an image.");
+    throw new Refusal("This part of the lesson needs a network that predicts one class for an image or a text.");
   const wanted = best ?? answer.top[0].class;
   return { best: wanted, label: answer.top[0].label ?? `class ${answer.top[0].class}`,
     probability: softmax(answer.logits)[wanted] };
@@ -236,6 +236,7 @@ const LESSONS = [
       "test the theorem.",
     command: "head_shape",
     async show(lesson) {
+      if (isText(lesson.image)) throw new Refusal("This lesson is about images, and the network reads texts.");
       const answer = await askJson("run", { model: lesson.model, image: lesson.image, changes: "" });
       const bytes = await ask("input", { model: lesson.model, image: lesson.image, changes: "" });
       const [h, w, c] = answer.input;
@@ -282,7 +283,7 @@ const LESSONS = [
       "checkpoint attends, and what one uniform layer does to one prediction.",
     command: "entropy,density",
     async show(lesson) {
-      const { layers } = await askJson("model", { model: lesson.model });
+      const { layers } = await askJson("run", { model: lesson.model, image: lesson.image, changes: "" });
       const entropy = only(await figuresOf(lesson, "entropy"), "mean");
       const most = Math.log(d3.max(layers, ({ tokens, window_h, window_w }) =>
         (window_h ? window_h * window_w : tokens)));
@@ -334,10 +335,13 @@ function makePage(models, images) {
   const given = new URLSearchParams(location.hash.slice(1));
   const state = { lesson: LESSONS.find(({ id }) => id === given.get("lesson"))?.id ?? LESSONS[0].id,
     model: models.find(({ id }) => id === given.get("model"))?.id ?? models[0].id,
-    image: given.get("image") ?? firstImage(images) };
+    image: given.get("image") ?? "" };
   const text = element("div"), shown = element("div", { class: "lesson-figures" });
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
   const tools = element("div", { class: "tools" });
+  const missing = element("p", { class: "note", hidden: true }, "These lessons need images or texts: attscope serve " +
+    "CHECKPOINT --images FOLDER or --texts FILE, or an upload on the page \"explore\"");
+  const which = element("span");
   let asked = 0;
 
   function command(lesson) {
@@ -345,12 +349,31 @@ function makePage(models, images) {
     if (!path)
       return element("p", { class: "reading" },
         "These weights are random and in no file, so attscope measure cannot repeat the figures.");
-    return element("p", { class: "command" }, "The command that prints these figures, over all images of a folder: ",
-      element("code", {}, `attscope measure ${path} IMAGES --with ${lesson.command}`),
+    const [all, operand] = isText(state.image) ? ["texts of a file", "TEXTS"] : ["images of a folder", "IMAGES"];
+    return element("p", { class: "command" }, `The command that prints these figures, over all ${all}: `,
+      element("code", {}, `attscope measure ${path} ${operand} --with ${lesson.command}`),
       " (with --model NAME if the file does not name its network)");
+  }
+  /* Chooses an image or a text that the network reads, and shows what can be chosen. A network that cannot be opened
+     leaves the choice as it is; the lesson tells why. */
+  async function fit() {
+    try {
+      const model = await askJson("model", { model: state.model }), own = readable(images, model);
+      state.image = fitting(images, model, state.image);
+      missing.hidden = own.length > 0;
+      if (which.dataset.reads === model.reads) return;
+      which.dataset.reads = model.reads;
+      which.replaceChildren(...(own.length ? [dropdown(model.reads === "texts" ? "Text" : "Image",
+        own.map(({ id, name }) => [id, name]), state.image, (image) => change({ image }))] : []));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+    }
   }
   async function show() {
     const mine = ++asked, lesson = LESSONS.find(({ id }) => id === state.lesson);
+    shown.dataset.ready = "";
+    await fit();
+    if (mine !== asked) return;
     history.replaceState(null, "", `#${new URLSearchParams(state)}`);
     const name = models.find(({ id }) => id === state.model).name;
     text.replaceChildren(element("h2", {}, lesson.title), element("p", { class: "reading" }, lesson.paper),
@@ -359,7 +382,6 @@ function makePage(models, images) {
       element("h3", {}, `What ${name} shows`), element("p", { class: "note" }, lesson.scale),
       ...(lesson.reading ? [element("p", { class: "note" }, lesson.reading)] : []), command(lesson));
     shown.replaceChildren(element("p", { class: "reading", role: "status" }, "Computing …"));
-    shown.dataset.ready = "";
     problem.hidden = true;
     try {
       const figures = await lesson.show({ model: state.model, image: state.image });
@@ -380,15 +402,11 @@ function makePage(models, images) {
     show();
   }
   const options = (list) => list.map(({ id, name }) => [id, name]);
-  tools.append(...[
+  tools.append(
     choice("Lesson", LESSONS.map(({ id, short }) => [id, short]), state.lesson, (lesson) => change({ lesson })),
-    dropdown("Checkpoint", options(models), state.model, (model) => change({ model })),
-    images.length ? dropdown("Image", options(images), state.image, (image) => change({ image })) : null]
-    .filter(Boolean));
+    dropdown("Checkpoint", options(models), state.model, (model) => change({ model })), which);
   show();
-  const missing = images.length ? null : element("p", { class: "note" }, "These lessons need images: attscope serve " +
-    "CHECKPOINT --images FOLDER, or an upload on the page \"explore\"");
-  return [tools, text, missing, problem, shown].filter(Boolean);
+  return [tools, text, missing, problem, shown];
 }
 
 (async () => {

@@ -165,7 +165,9 @@ function prefixWords(node) {
   return [...names.filter((name) => !name.startsWith("register")).map((name) => `the ${name}`),
     ...(registers ? [plural(registers, "register")] : [])].join(" and ");
 }
+/* node.words: those of a text; else the tokens are patches. */
 function placeOf(node, token) {
+  if (node.words) return `“${node.words[token]?.name}” (token ${token})`;
   if (token < node.prefix) {
     const name = prefixName(node, token);
     return name.endsWith("token") ? `the ${name}` : name;

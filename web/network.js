@@ -266,7 +266,7 @@ function makePage(models, images) {
       ["Result", shapeOf(node)], ["Parameters", count(node.parameters)],
       ["Multiply-adds", count(Math.round(node.macs))],
       ["Time", seconds === null ? "none of its own: it is fused into another operation"
-        : `${milliseconds(seconds)} (${own.map(({ kernel }) => kernel).join(", ")}; one image, ${mediansOf()})`],
+        : `${milliseconds(seconds)} (${own.map(({ kernel }) => kernel).join(", ")}; one ${unit()}, ${mediansOf()})`],
       ...figuresOf(box, figures).map((text) => ["Figure", text])]
       .flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)])),
     layer < 0 ? "" : element("p", {}, element("a", { href: `/explore#${new URLSearchParams({ model: state.model, layer,
@@ -276,6 +276,7 @@ function makePage(models, images) {
       changed();
     }) : "");
   }
+  const unit = () => (model.reads === "texts" ? "text" : "image");
   const mediansOf = () => `median of ${plural(timed, "run")}`;
 
   /* --- search and zoom --- */
@@ -347,12 +348,13 @@ function makePage(models, images) {
 
   function show() {
     const folded = foldedGraph(nodes, parts, open);
+    folded.boxes[0].title = unit();
     const text = new Map(folded.boxes.map((box) => [box, linesOf(box, times, figures)]));
     const all = { operations: nodes.length, parameters: d3.sum(nodes, (node) => node.parameters),
       macs: d3.sum(nodes, (node) => node.macs), seconds: d3.sum(times, ({ seconds }) => seconds) };
     const caption = `${model.network}: ${plural(all.operations, "operation")}, ${short(all.parameters)} parameters, ` +
-      `${short(all.macs)} multiply-adds` + (times.length ? `, ${milliseconds(all.seconds)} for an image` : "") +
-      (times.length ? `. Times are those of the compiled network on this machine, ${mediansOf()} of one image.` : ".");
+      `${short(all.macs)} multiply-adds` + (times.length ? `, ${milliseconds(all.seconds)} for ${unit() === "text" ? "a text" : "an image"}` : "") +
+      (times.length ? `. Times are those of the compiled network on this machine, ${mediansOf()} of one ${unit()}.` : ".");
     const whole = figures.filter(({ node, head }) => !node && head < 0).map(({ instrument, statistic, mean, unit }) =>
       [instrument, statistic, number(mean, 4), unit !== "1" && unit].filter(Boolean).join(" "));
     summary.textContent = whole.length ? `Of the whole network: ${whole.join("; ")}.` : "";
@@ -374,12 +376,12 @@ function makePage(models, images) {
         Object.assign(state, { model: id, node: "", open: null, tensor: "" });
         load();
       }),
-      model && images.length ? dropdown("Figures", [["", "none"], ...instrumentOptions(model.instruments)], state.with,
+      model && readable(images, model).length ? dropdown("Figures", [["", "none"], ...instrumentOptions(model.instruments)], state.with,
         (name) => {
           state.with = name;
           loadFigures();
         }) : null,
-      model && images.length && state.with ? dropdown("of image", images.map(({ id, name }) => [id, name]), state.image,
+      model && state.image && state.with ? dropdown(`of ${unit()}`, readable(images, model).map(({ id, name }) => [id, name]), state.image,
         (id) => {
           state.image = id;
           loadFigures();
@@ -419,6 +421,7 @@ function makePage(models, images) {
       askJson("graph", { model: state.model })]);
     if (mine !== asked) return;
     model = description;
+    state.image = fitting(images, model, state.image);
     ({ nodes } = graph);
     parts = partsOf(nodes);
     open = new Set(state.open === null ? openAtFirst(parts) : state.open.split(",").filter((name) => parts.has(name)));
@@ -438,7 +441,6 @@ function makePage(models, images) {
   }
 
   if (!models.some(({ id }) => id === state.model)) state.model = models[0].id;
-  if (!images.some(({ id }) => id === state.image)) state.image = firstImage(images);
   addEventListener("hashchange", () => {
     Object.assign(state, readHash());
     search.value = state.find;

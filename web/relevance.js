@@ -1,5 +1,5 @@
 "use strict";
-/* Which parts of an image make the network give it a class: a block of the page "Explore". */
+/* Which parts of an image or a text make the network give it a class: a block of the page "Explore". */
 
 /* Draws a map of relevance over the image: positive values in the colours of weights, negative ones in purple. */
 function drawRelevance(canvas, photo, { height, width, values }, strength) {
@@ -26,10 +26,11 @@ function drawRelevance(canvas, photo, { height, width, values }, strength) {
    {panel, show}. show(model, view, photo, answer): draws the map of the answer's image; without a photo it hides the
    block. */
 function relevanceView(side, changed, strength) {
-  const canvas = element("canvas", { role: "img", "aria-label": "Relevance" });
+  const canvas = element("canvas", { role: "img", "aria-label": "Relevance" }), line = textLine();
   const words = element("p", { class: "relevance-words", "aria-live": "polite" });
   const problem = element("p", { class: "note problem", role: "alert", hidden: true });
-  const tools = element("div", { class: "tools" }), picture = element("div", { class: "relevance-view", hidden: true }, canvas);
+  const tools = element("div", { class: "tools" }), picture = element("div", { class: "relevance-view", hidden: true }, canvas,
+    line.panel);
   const reading = element("p", { class: "reading" });
   const panel = element("div", { class: "relevance", hidden: true }, element("h3", {}, "Relevance for a class"), tools,
     reading, problem, picture, words);
@@ -64,6 +65,17 @@ function relevanceView(side, changed, strength) {
     delete canvas.dataset.method;
     drawn = null;
   }
+  /* Draws a map over the image or the words; returns whether some values are negative. */
+  function drawMap(photo, map) {
+    canvas.hidden = Boolean(photo.words);
+    line.panel.hidden = !photo.words;
+    if (!photo.words) return drawRelevance(canvas, photo, map, strength());
+    line.show(photo.words);
+    line.shade(map.values, 1, -1);
+    return map.values.some((value) => value < 0);
+  }
+  const cellOf = (photo, best, { height, width }) => (photo.words ? `“${photo.words[best].name}” (token ${best})`
+    : `row ${Math.floor(best / width) + 1}, column ${(best % width) + 1} of ${height} × ${width}`);
   const draw = latest(async (model, view, photo, answer) => {
     showTools(model, answer);
     if (!side.method) {
@@ -74,10 +86,8 @@ function relevanceView(side, changed, strength) {
       const map = await askJson("relevance", { ...view, method: side.method, class: side.class || -1 });
       if (shown?.[2] !== photo) return; /* another image or checkpoint is shown meanwhile */
       clear("");
-      const signed = drawRelevance(canvas, photo, map, strength()), best = d3.greatestIndex(map.values);
+      const signed = drawMap(photo, map), best = d3.greatestIndex(map.values), cell = cellOf(photo, best, map);
       const top = (answer.top ?? []).find((one) => one.class === map.class);
-      const cell = `row ${Math.floor(best / map.width) + 1}, column ${(best % map.width) + 1} of ` +
-        `${map.height} × ${map.width}`;
       const [low, high] = d3.extent(map.values);
       words.textContent = `${nameOf(top ?? { class: map.class })}: logit ${number(map.logit, 4)}. Largest: ` +
         `${number(high, 3)} in ${cell}; smallest: ${number(low, 3)}.` +
@@ -91,7 +101,7 @@ function relevanceView(side, changed, strength) {
       clear(error.message);
     }
   });
-  return { panel, redraw: () => drawn && drawRelevance(canvas, ...drawn, strength()), show(model, view, photo, answer) {
+  return { panel, redraw: () => drawn && drawMap(...drawn), show(model, view, photo, answer) {
     panel.hidden = !photo || !model.relevance.length;
     shown = panel.hidden ? null : [model, view, photo, answer];
     if (shown) return draw(...shown);

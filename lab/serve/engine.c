@@ -43,6 +43,9 @@ static att_status take_options(att_engine *engine, const att_engine_options *opt
     ATT_TRY(keep_text(engine, options->network, &engine->network));
     ATT_TRY(keep_text(engine, options->labels, &engine->labels));
     ATT_TRY(keep_text(engine, options->images, &engine->folder));
+    ATT_TRY(keep_text(engine, options->tokenizer, &engine->tokenizer));
+    if (options->texts)
+        ATT_TRY(att_text_file_read(engine->context, options->texts, &engine->texts));
     return open_images(engine, options->images);
 }
 
@@ -75,6 +78,7 @@ static void close_opened(att_engine *engine, att_opened *o)
         att_relevance_destroy(&o->seats[i].relevance);
         att_explorer_destroy(&o->seats[i].explorer);
         att_free(engine->context, o->seats[i].pixels);
+        att_token_texts_free(engine->context, &o->seats[i].text);
     }
     att_engine_end_ablation(o);
     att_engine_end_comparison(engine->context, o);
@@ -113,6 +117,8 @@ void att_engine_destroy(att_engine **out)
     att_free(context, engine->network);
     att_free(context, engine->labels);
     att_free(context, engine->folder);
+    att_free(context, engine->tokenizer);
+    att_text_file_free(context, &engine->texts);
     pthread_mutex_destroy(&engine->uploading);
     pthread_mutex_destroy(&engine->lock);
     att_context_destroy(&context);
@@ -148,24 +154,71 @@ att_status att_engine_leave(att_engine *engine, att_status status)
 
 /* --- networks ----------------------------------------------------------------------------------------------------- */
 
-att_status att_engine_prepare_seat(const att_opened *o, att_seat *s, int height, int width)
+bool att_engine_reads_texts(const att_opened *o)
 {
-    ATT_TRY(att_model_need_image(att_network_model(o->network)));
-    if (s->explorer && s->height == height && s->width == width)
-        return ATT_OK;
+    return att_network_most_tokens(o->network) > 0;
+}
+
+bool att_engine_has_classes(const att_opened *o)
+{
+    return att_engine_reads_texts(o) ? att_model_classes(att_network_model(o->network)) > 0
+                                     : att_network_need_head(o->network, NULL) == ATT_OK;
+}
+
+const char *att_engine_vector(const att_opened *o)
+{
+    return att_engine_reads_texts(o) ? "mean" : "features";
+}
+
+att_batch att_engine_seat_inputs(const att_opened *o, const att_seat *s, att_seat_inputs *room)
+{
+    return s->text.count > 0 ? att_network_text_inputs(o->network, s->text.texts, &room->text)
+                             : att_engine_inputs(o, s->pixels, &s->place, &room->field, room->data);
+}
+
+static att_status create_explorer(const att_opened *o, const att_batch *inputs, att_seat *s)
+{
+    const bool compared = !att_engine_has_classes(o);
     s->has_run = false;
     att_relevance_destroy(&s->relevance);
     att_explorer_destroy(&s->explorer);
-    s->height = height;
-    s->width = width;
-    return att_explorer_create_sized(o->network, height, width, &s->explorer);
+    return att_explorer_create_for(o->network, inputs, compared ? att_engine_vector(o) : NULL, &s->explorer);
 }
 
-/* Prepares a seat for images of the network's own size. */
+att_status att_engine_prepare_seat(const att_opened *o, att_seat *s)
+{
+    att_seat_inputs room;
+    const bool text = s->text.count > 0;
+    const int height = text ? 1 : s->place.height, width = text ? s->text.texts->count : s->place.width;
+    if (s->explorer && s->height == height && s->width == width)
+        return ATT_OK;
+    const att_batch inputs = att_engine_seat_inputs(o, s, &room);
+    s->height = height;
+    s->width = width;
+    return create_explorer(o, &inputs, s);
+}
+
+/* Prepares a seat for a text of one token, which is compiled soonest. */
+static att_status prepare_text(const att_opened *o, att_seat *s)
+{
+    static const int32_t zero = 0;
+    const att_token_ids text = {.tokens = &zero, .types = &zero, .count = 1};
+    att_text_inputs room;
+    const att_batch inputs = att_network_text_inputs(o->network, &text, &room);
+    s->height = s->width = 1;
+    return create_explorer(o, &inputs, s);
+}
+
+/* Prepares a seat for images of the network's own size, or for a short text. */
 static att_status prepare_first(const att_opened *o, att_seat *s)
 {
     const att_transform_options transform = att_network_transform(o->network);
-    return att_engine_prepare_seat(o, s, transform.height, transform.width);
+    if (att_engine_reads_texts(o))
+        return prepare_text(o, s);
+    ATT_TRY(att_model_need_image(att_network_model(o->network)));
+    s->height = transform.height;
+    s->width = transform.width;
+    return att_explorer_create(o->network, &s->explorer);
 }
 
 att_batch att_engine_inputs(const att_opened *o, const float *pixels, const att_geometry *place, att_field *field,
@@ -435,6 +488,7 @@ static void write_network(const att_opened *o, att_json_writer *writer)
 {
     const att_explorer *explorer = o->seats[0].explorer;
     att_json_put_string(writer, "network", att_model_name(att_network_model(o->network)));
+    att_json_put_string(writer, "reads", att_engine_reads_texts(o) ? "texts" : "images");
     write_prefix(o, writer);
     att_json_put_array(writer, "branches");
     for (int b = 0; b < att_explorer_branch_count(explorer); b++)
@@ -474,7 +528,7 @@ att_status att_engine_write_model(att_engine *engine, att_context *context, cons
     if (status == ATT_OK)
         write_drawn(o->network, writer);
     if (status == ATT_OK)
-        att_engine_write_methods(o->seats[0].explorer, writer);
+        att_engine_write_methods(o, writer);
     if (status == ATT_OK)
         status = att_engine_write_instruments(engine, o, writer);
     return att_engine_leave(engine, status);

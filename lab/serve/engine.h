@@ -1,4 +1,4 @@
-/* serve/engine.h - the networks and images of the pages that explore attention.
+/* serve/engine.h - the networks, images and texts of the pages that explore attention.
  *
  * An engine has a context of its own. Networks are opened when they are first asked for; the last ATT_ENGINE_NETWORKS
  * stay open. Each keeps its last two runs, so that a hovering pointer costs one row per layer and head. A detector is
@@ -7,7 +7,9 @@
  * an answer with ERR_STOPPED: while it waits for others, while a checkpoint is read, between two operations of a run,
  * between the queries of a sum and between the runs that times are medians of.
  *
- * An image has an identifier: "d7" is number 7 of the folder of images, "u2" the third upload.
+ * An image has an identifier: "d7" is number 7 of the folder of images, "u2" the third upload. So has a text, for
+ * networks whose inputs are tokens: "t7" is number 7 of the file of texts, "text:A cat." is the text "A cat.". Where a
+ * function below takes an image, it takes a text, too, unless it says that it does not.
  *
  * Changes of a network are words joined by dashes: "h3.1r" removes head 1 of layer 3, "h3.1u" makes it uniform, "b5"
  * removes residual branch 5, "t17" token 17. "" changes nothing.
@@ -24,6 +26,7 @@ typedef struct att_engine att_engine;
 
 enum {
     ATT_ENGINE_ID = 24,
+    ATT_ENGINE_INPUT = 4096, /* of an identifier, which may be a text itself */
     ATT_ENGINE_NAME = 1024,
     ATT_ENGINE_NETWORK = 64, /* of a network's name */
     ATT_ENGINE_CHANGES = 2048,
@@ -35,18 +38,20 @@ enum {
 #define ATT_ENGINE_UPLOAD_BYTES ((size_t)256 << 20)
 
 typedef struct att_engine_options {
-    const char *images;  /* a folder, an archive or an image file; NULL: none */
-    const char *network; /* name of the network of checkpoints that do not name theirs; NULL: such are refused */
-    const char *labels;  /* att_network_name_classes() of the networks that have as many classes; NULL: none */
+    const char *images;    /* a folder, an archive or an image file; NULL: none */
+    const char *texts;     /* a file as for att_text_file_read(); NULL: none */
+    const char *tokenizer; /* as for att_network_tokenize() */
+    const char *network;   /* name of the network of checkpoints that do not name theirs; NULL: such are refused */
+    const char *labels;    /* att_network_name_classes() of the networks that have as many classes; NULL: none */
 } att_engine_options;
 
-/* The texts of the options are copied. On success the caller owns *engine; `context` must outlive it. Errors, for
- * `context`: those of opening the images, ERR_MEMORY. */
+/* The strings of the options are copied. On success the caller owns *engine; `context` must outlive it. Errors, for
+ * `context`: those of opening the images and of att_text_file_read(), ERR_MEMORY. */
 att_status att_engine_create(att_context *context, const att_engine_options *options, att_engine **engine);
 void att_engine_destroy(att_engine **engine);
 
-/* Writes the members "images", of {id, name}, from number `first` on, `count` at most, "count", of all, and "uploads",
- * the newest first. */
+/* Writes the members "images", of {id, name}, from number `first` on, `count` at most, "count", of all, "uploads", the
+ * newest first, and "texts" and "text_count", as "images" and "count"; the name of a text is its beginning. */
 att_status att_engine_write_images(att_engine *engine, att_context *context, int64_t first, int64_t count,
                                    att_json_writer *writer);
 /* Decodes and keeps an image. Uploads are decoded one at a time; the others wait. The oldest uploads are forgotten, so
@@ -67,14 +72,14 @@ att_status att_engine_find_network(att_engine *engine, att_context *context, con
 /* Opens a checkpoint, unless it is open. Errors: those of att_network_open() and att_explorer_create(). */
 att_status att_engine_open(att_engine *engine, att_context *context, const char *path);
 
-/* Writes what the network has: "network" (its name), "prefix" (names of the tokens before the patches: "class token",
- * "distillation token", "register 0"), "branches" (of {scope, content}), "layers" (att_explorer_layer)
- * and "tokens" (how many can be removed), both for the size of an image that was seen, "classes", "drawn" (of {label,
- * colour} for each class; null if predictions of the task cannot be drawn), "relevance", of {name, title, summary,
- * source} for the methods of att_relevance_run(), none if it does not apply, and "instruments", of {name, title,
- * reason}, for att_engine_write_figures(): those that need no classes and are quick enough for a page. reason: a
- * sentence that says why the instrument has nothing to measure in this network; null if it has. path: of the
- * checkpoint. Errors: those of att_network_open(), att_explorer_create() and att_measure_create(). */
+/* Writes what the network has: "network" (its name), "reads" ("images" or "texts"), "prefix" (names of the tokens
+ * before the patches: "class token", "distillation token", "register 0"), "branches" (of {scope, content}), "layers"
+ * (att_explorer_layer) and "tokens" (how many can be removed), both for the size of an image or a text that was seen,
+ * "classes", "drawn" (of {label, colour} for each class; null if predictions of the task cannot be drawn), "relevance",
+ * of {name, title, summary, source} for the methods of att_relevance_run(), none if it does not apply, and
+ * "instruments", of {name, title, reason}, for att_engine_write_figures(): those that need no classes and are quick
+ * enough for a page. reason: a sentence that says why the instrument has nothing to measure in this network; null if it
+ * has. path: of the checkpoint. Errors: those of att_network_open(), att_explorer_create() and att_measure_create(). */
 att_status att_engine_write_model(att_engine *engine, att_context *context, const char *path, att_json_writer *writer);
 
 /* What a request asks about: a checkpoint, an image, changes. */
@@ -87,10 +92,14 @@ typedef struct att_engine_view {
 
 /* Writes the members of att_network_write() with all logits, places in pixels of the image; "input" [height, width,
  * channels], "photograph" [height, width], and "map", the six numbers of the map from points of the image to those of
- * the input (att_geometry), by rows; "milliseconds", how long the run took; "layers" and "tokens" for this image. */
+ * the input (att_geometry), by rows; "milliseconds", how long the run took; "layers" and "tokens" for this image. Of a
+ * text, "text" in place of input, photograph and map: {pieces: [{piece, special}], one for each token, shortened (to
+ * how many tokens; 0: it is whole)}. Of a network without classes, "vector": {name ("features", of a text "mean"),
+ * width, distance: 1 less the cosine of the angle to the vector of the unchanged network}. */
 att_status att_engine_write_answer(att_engine *engine, att_context *context, const att_engine_view *view,
                                    att_json_writer *writer);
-/* Appends the network's input [height, width, channels], with the normalisation undone, one byte for each number. */
+/* Appends the network's input [height, width, channels], with the normalisation undone, one byte for each number.
+ * Errors: also ERR_UNSUPPORTED of a text. */
 att_status att_engine_input(att_engine *engine, att_context *context, const att_engine_view *view, att_text *out);
 
 /* Appends the class of each pixel of the network's input [height, width], in U16 of this machine; ATT_MASK_NONE: none.
@@ -118,13 +127,13 @@ att_status att_engine_weights(att_engine *engine, att_context *context, const at
 
 /* --- similar images --- */
 
-/* Computes the features (att_network_select_outputs()) of a few further images of the server, and writes "total" (the
- * images that are compared: all, or ATT_ENGINE_COMPARED evenly spaced ones), "count" (of the server's), "images" (those
- * compared so far), and "nearest", the `most` of these, without the image itself, whose features have the largest
- * cosine similarity to those of the view's image: {id, name, similarity}. Each open network keeps the features, so
- * calls that ask for the same go on until "images" is "total". Features are those of the unchanged network. Errors:
- * those of att_network_select_outputs(), att_network_run() and att_embedding_nearest(); ERR_NOT_FOUND (no images);
- * ERR_UNSUPPORTED (images whose sizes differ, as a detector's). */
+/* Images only. Computes the features (att_network_select_outputs()) of a few further images of the server, and writes
+ * "total" (the images that are compared: all, or ATT_ENGINE_COMPARED evenly spaced ones), "count" (of the server's),
+ * "images" (those compared so far), and "nearest", the `most` of these, without the image itself, whose features have
+ * the largest cosine similarity to those of the view's image: {id, name, similarity}. Each open network keeps the
+ * features, so calls that ask for the same go on until "images" is "total". Features are those of the unchanged
+ * network. Errors: those of att_network_select_outputs(), att_network_run() and att_embedding_nearest(); ERR_NOT_FOUND
+ * (no images); ERR_UNSUPPORTED (images whose sizes differ, as a detector's). */
 enum { ATT_ENGINE_COMPARED = 2000 };
 att_status att_engine_write_nearest(att_engine *engine, att_context *context, const char *path, const char *image,
                                     int most, att_json_writer *writer);

@@ -26,6 +26,7 @@ att_status att_engine_open_images(const att_engine *engine, const att_opened *o,
     options.split = "validation";
     options.unlabelled = true;
     const char *path = engine->folder;
+    ATT_TRY(att_model_need_image(att_network_model(o->network)));
     if (!path)
         return att_fail(engine->context, ATT_ERR_NOT_FOUND, "no images were named: attscope serve --images FOLDER");
     att_status status = att_network_open_dataset(o->network, &path, 1, &options, images);

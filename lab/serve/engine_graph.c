@@ -301,6 +301,20 @@ static att_status measure_image(const att_engine *engine, const att_opened *o, c
     return status;
 }
 
+static att_status measure_text(const att_engine *engine, const att_opened *o, const char *id, const char *with,
+                               att_json_writer *writer)
+{
+    att_token_texts text;
+    att_measure *measure = NULL;
+    ATT_TRY(att_engine_tokenize(engine, o, id, &text));
+    const att_status status = att_network_measure_texts(o->network, text.texts, 1, with, "*", NULL, &measure);
+    if (status == ATT_OK)
+        write_measured(measure, writer);
+    att_measure_destroy(&measure);
+    att_token_texts_free(engine->context, &text);
+    return status;
+}
+
 att_status att_engine_write_figures(att_engine *engine, att_context *context, const att_engine_view *view,
                                     const char *with, att_json_writer *writer)
 {
@@ -310,6 +324,7 @@ att_status att_engine_write_figures(att_engine *engine, att_context *context, co
     if (status == ATT_OK)
         status = att_engine_find(engine, view->path, &o);
     if (status == ATT_OK)
-        status = measure_image(engine, o, view->image, with, writer);
+        status = att_engine_reads_texts(o) ? measure_text(engine, o, view->image, with, writer)
+                                           : measure_image(engine, o, view->image, with, writer);
     return att_engine_leave(engine, status);
 }

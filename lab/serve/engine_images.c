@@ -50,6 +50,7 @@ att_status att_engine_write_images(att_engine *engine, att_context *context, int
     att_json_put_integer(writer, "count", all);
     ATT_TRY(att_engine_enter(engine, context));
     write_uploads(engine, writer);
+    att_engine_write_texts(engine, first, count, writer);
     return att_engine_leave(engine, ATT_OK);
 }
 

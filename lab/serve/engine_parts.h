@@ -8,7 +8,7 @@
 #include "base/core/error.h"
 #include "base/core/memory.h"
 #include "lab/serve/engine.h"
-#include <attscope/embed.h>
+#include <attscope/encoder.h>
 #include <attscope/lab/ablation.h>
 #include <attscope/map_files.h>
 
@@ -22,11 +22,12 @@ typedef struct att_upload {
 typedef struct att_seat {
     att_explorer *explorer;   /* NULL: unused */
     att_relevance *relevance; /* of the explorer; NULL until it is asked for */
-    int height, width;        /* of the images that the explorer takes */
+    int height, width;        /* of the images that the explorer takes; 1 and the tokens of a text */
     float *pixels;            /* of the image; NULL: none */
     att_geometry place;       /* of the image in the pixels */
+    att_token_texts text;     /* one text; all zero: none */
     bool has_run;
-    char image[ATT_ENGINE_ID], changes[ATT_ENGINE_CHANGES];
+    char image[ATT_ENGINE_INPUT], changes[ATT_ENGINE_CHANGES]; /* image: the identifier, also of a text */
     att_batch answers;
     double milliseconds;
     uint64_t used; /* number of the request that used it last */
@@ -90,6 +91,8 @@ struct att_engine {
     pthread_mutex_t uploading; /* of the request that decodes an upload; taken before `lock` */
     att_dataset *images;       /* NULL: none */
     char *folder;              /* of the images; NULL: none */
+    att_text_file texts;       /* all zero: none */
+    char *tokenizer;           /* of networks for texts; NULL: those beside the checkpoints */
     char *network;             /* of checkpoints that do not name theirs; NULL: none */
     char *labels;              /* names of classes; NULL: those of the checkpoints */
     att_upload uploads[ATT_ENGINE_UPLOADS];
@@ -125,21 +128,44 @@ att_status att_engine_leave(att_engine *engine, att_status status);
 
 /* The network of a checkpoint, which is opened if it is not open, or if its file was replaced. */
 att_status att_engine_find(att_engine *engine, const char *path, att_opened **found);
-/* Gives the seat an explorer for images of these sides, unless it has one. */
-att_status att_engine_prepare_seat(const att_opened *opened, att_seat *seat, int height, int width);
+/* Gives the seat an explorer for its image or text, unless it has one. */
+att_status att_engine_prepare_seat(const att_opened *opened, att_seat *seat);
+/* Room for the inputs of a seat. */
+typedef struct att_seat_inputs {
+    att_field field;
+    const void *data[1];
+    att_text_inputs text;
+} att_seat_inputs;
+/* The seat's image or text as the network takes it. */
+att_batch att_engine_seat_inputs(const att_opened *opened, const att_seat *seat, att_seat_inputs *room);
+/* Whether the network gives scores of classes. If not, the context's message may say why. */
+bool att_engine_has_classes(const att_opened *opened);
+/* The output of a network without classes that its answers are compared by: "features", of texts "mean". */
+const char *att_engine_vector(const att_opened *opened);
 /* Reads an image and transforms it to *pixels, of the sides of *place, which the caller frees. */
 att_status att_engine_load(const att_engine *engine, const att_transform_options *transform, const char *image,
                            float **pixels, att_geometry *place);
 /* The pixels as the network takes them. field, data: room for the batch. */
 att_batch att_engine_inputs(const att_opened *opened, const float *pixels, const att_geometry *place, att_field *field,
                             const void *data[1]);
-/* Decodes an image; the caller frees it. */
+/* texts: whether the network reads texts. */
+bool att_engine_reads_texts(const att_opened *opened);
+/* Divides a text into the network's tokens; the caller frees *tokens. Errors: ERR_NOT_FOUND (no such text), those of
+ * att_network_tokenize(). */
+att_status att_engine_tokenize(const att_engine *engine, const att_opened *opened, const char *id,
+                               att_token_texts *tokens);
+/* Writes the members "texts" and "text_count" of att_engine_write_images(). */
+void att_engine_write_texts(const att_engine *engine, int64_t first, int64_t count, att_json_writer *writer);
+/* Writes the member "text" of an answer. */
+void att_engine_write_text(const att_token_texts *text, att_json_writer *writer);
+
+/* Decodes an image; the caller frees it. Errors: ERR_NOT_FOUND (no such image), those of decoding. */
 att_status att_engine_read_image(const att_engine *engine, const char *id, int channels, att_image *image);
 
 /* Writes the members "layers" and "tokens" of att_engine_write_model(). */
 void att_engine_write_layers(const att_explorer *explorer, att_json_writer *writer);
 /* Writes the member "relevance" of att_engine_write_model(). */
-void att_engine_write_methods(const att_explorer *explorer, att_json_writer *writer);
+void att_engine_write_methods(const att_opened *opened, att_json_writer *writer);
 /* Writes the member "instruments" of att_engine_write_model(). */
 att_status att_engine_write_instruments(const att_engine *engine, const att_opened *opened, att_json_writer *writer);
 

@@ -1,12 +1,14 @@
 /* Relevance of the parts of an image for a class. */
 #include "lab/serve/engine_parts.h"
 
-void att_engine_write_methods(const att_explorer *explorer, att_json_writer *writer)
+void att_engine_write_methods(const att_opened *o, att_json_writer *writer)
 {
-    const int count = att_relevance_applies(explorer) ? att_relevance_method_count() : 0;
+    const int count = att_relevance_applies(o->seats[0].explorer) ? att_relevance_method_count() : 0;
     att_json_put_array(writer, "relevance");
     for (int i = 0; i < count; i++) {
         const att_relevance_method_info info = att_relevance_method_at(i);
+        if (info.needs_image && att_engine_reads_texts(o))
+            continue;
         att_json_begin_object(writer);
         att_json_put_string(writer, "name", info.name);
         att_json_put_string(writer, "title", info.title);
@@ -33,9 +35,8 @@ static void write_map(const char *method, const att_relevance_map *map, att_json
 /* After a failure the explorer may have run another image. */
 static att_status find_map(const att_opened *o, att_seat *s, const char *method, int target, att_relevance_map *map)
 {
-    att_field field;
-    const void *data[1];
-    const att_batch inputs = att_engine_inputs(o, s->pixels, &s->place, &field, data);
+    att_seat_inputs room;
+    const att_batch inputs = att_engine_seat_inputs(o, s, &room);
     if (!s->relevance)
         ATT_TRY(att_relevance_create(s->explorer, &s->relevance));
     const att_status status = att_relevance_run(s->relevance, &inputs, method, target, map);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/core/clock.h"
+#include "lab/runs/ablation/ablation.h"
 #include "lab/serve/engine_parts.h"
 #include "networks/tasks/draw.h"
 #include "networks/tasks/pixels.h"
@@ -81,19 +82,45 @@ att_status att_engine_load(const att_engine *engine, const att_transform_options
     return status;
 }
 
-/* Prepares the image, unless the seat has it. */
 static att_status load_pixels(const att_engine *engine, const att_opened *o, const char *id, att_seat *s)
 {
     const att_transform_options transform = att_network_photograph_transform(o->network);
     float *pixels;
     att_geometry place;
-    if (s->pixels && strcmp(s->image, id) == 0)
-        return ATT_OK;
-    s->has_run = false;
     ATT_TRY(att_engine_load(engine, &transform, id, &pixels, &place));
     att_free(engine->context, s->pixels);
     s->pixels = pixels;
     s->place = place;
+    return ATT_OK;
+}
+
+static att_status load_text(const att_engine *engine, const att_opened *o, const char *id, att_seat *s)
+{
+    att_token_texts text;
+    ATT_TRY(att_engine_tokenize(engine, o, id, &text));
+    att_token_texts_free(engine->context, &s->text);
+    s->text = text;
+    return ATT_OK;
+}
+
+static att_status check_kind(const att_engine *engine, const att_opened *o, const char *id)
+{
+    const char *network = att_model_name(att_network_model(o->network));
+    if (att_engine_reads_texts(o) && (*id == 'd' || *id == 'u'))
+        return att_fail(engine->context, ATT_ERR_UNSUPPORTED, "%s reads texts, and %s is an image", network, id);
+    if (!att_engine_reads_texts(o) && *id == 't')
+        return att_fail(engine->context, ATT_ERR_UNSUPPORTED, "%s reads images, and this is a text", network);
+    return ATT_OK;
+}
+
+/* Prepares the image or the text, unless the seat has it. */
+static att_status load(const att_engine *engine, const att_opened *o, const char *id, att_seat *s)
+{
+    if ((s->pixels || s->text.count > 0) && strcmp(s->image, id) == 0)
+        return ATT_OK;
+    s->has_run = false;
+    ATT_TRY(check_kind(engine, o, id));
+    ATT_TRY(att_engine_reads_texts(o) ? load_text(engine, o, id, s) : load_pixels(engine, o, id, s));
     snprintf(s->image, sizeof s->image, "%s", id);
     return ATT_OK;
 }
@@ -118,30 +145,35 @@ static att_seat *choose_seat(att_opened *o, const att_engine_view *view)
 
 static att_status run_seat(const att_engine *engine, const att_opened *o, const att_engine_view *view, att_seat *s)
 {
-    ATT_TRY(load_pixels(engine, o, view->image, s));
-    ATT_TRY(att_engine_prepare_seat(o, s, s->place.height, s->place.width));
+    att_seat_inputs room;
+    ATT_TRY(load(engine, o, view->image, s));
+    ATT_TRY(att_engine_prepare_seat(o, s));
     s->has_run = false;
     ATT_TRY(change(engine, s->explorer, view->changes));
     const double start = att_seconds_now();
-    att_field field;
-    const void *data[1];
-    const att_batch inputs = att_engine_inputs(o, s->pixels, &s->place, &field, data);
-    ATT_TRY(att_explorer_run_placed(s->explorer, &inputs, &s->place, &s->answers));
+    const att_batch inputs = att_engine_seat_inputs(o, s, &room);
+    ATT_TRY(att_explorer_run_placed(s->explorer, &inputs, s->text.count > 0 ? NULL : &s->place, &s->answers));
     s->milliseconds = 1000 * (att_seconds_now() - start);
     snprintf(s->changes, sizeof s->changes, "%s", view->changes);
     s->has_run = true;
     return ATT_OK;
 }
 
-att_status att_engine_run(att_engine *engine, const att_engine_view *view, att_opened **found, att_seat **taken)
+/* Runs an open network for the view, unless a seat has it. */
+static att_status run_view(att_engine *engine, att_opened *o, const att_engine_view *view, att_seat **taken)
 {
-    ATT_TRY(att_engine_find(engine, view->path, found));
     if (strlen(view->changes) >= ATT_ENGINE_CHANGES)
         return att_fail(engine->context, ATT_ERR_ARGUMENT, "the changes have more than %d bytes",
                         ATT_ENGINE_CHANGES - 1);
-    att_seat *s = *taken = choose_seat(*found, view);
+    att_seat *s = *taken = choose_seat(o, view);
     s->used = ++engine->requests;
-    return has_view(s, view) ? ATT_OK : run_seat(engine, *found, view, s);
+    return has_view(s, view) ? ATT_OK : run_seat(engine, o, view, s);
+}
+
+att_status att_engine_run(att_engine *engine, const att_engine_view *view, att_opened **found, att_seat **taken)
+{
+    ATT_TRY(att_engine_find(engine, view->path, found));
+    return run_view(engine, *found, view, taken);
 }
 
 static void write_integers(att_json_writer *writer, const char *key, const int *values, int count)
@@ -162,20 +194,47 @@ static void write_place(const att_geometry *place, int channels, att_json_writer
     att_json_end_array(writer);
 }
 
-/* A network without scores of classes has no prediction: "no_classes" says why. */
-static att_status write_answer(const att_engine *engine, const att_opened *o, const att_seat *s,
+/* Compares the vector with that of the unchanged network, which runs in another seat. */
+static att_status write_vector(att_engine *engine, att_opened *o, const att_seat *s, const att_engine_view *view,
+                               att_json_writer *writer)
+{
+    const char *name = att_engine_vector(o);
+    const att_engine_view unchanged = {view->path, view->image, ""};
+    att_seat *first;
+    ATT_TRY(run_view(engine, o, &unchanged, &first));
+    int64_t width = 0;
+    for (int f = 0; f < s->answers.field_count; f++)
+        if (strcmp(s->answers.fields[f].name, name) == 0)
+            width = att_shape_count(s->answers.fields[f].shape);
+    att_json_put_object(writer, "vector");
+    att_json_put_string(writer, "name", name);
+    att_json_put_integer(writer, "width", width);
+    att_json_put_number(
+        writer, "distance",
+        att_ablation_distance(att_batch_field(&s->answers, name), att_batch_field(&first->answers, name), width));
+    att_json_end_object(writer);
+    return ATT_OK;
+}
+
+/* Why a projection gives no classes is in "no_classes". */
+static att_status write_answer(att_engine *engine, att_opened *o, const att_seat *s, const att_engine_view *view,
                                att_json_writer *writer)
 {
     att_answer_options options = att_answer_options_defaults();
     options.outputs = true;
-    options.geometry = &s->place;
-    write_place(&s->place, att_network_transform(o->network).channels, writer);
+    if (s->text.count > 0)
+        att_engine_write_text(&s->text, writer);
+    else {
+        options.geometry = &s->place;
+        write_place(&s->place, att_network_transform(o->network).channels, writer);
+    }
     att_json_put_number(writer, "milliseconds", s->milliseconds);
     att_engine_write_layers(s->explorer, writer);
-    if (att_network_need_head(o->network, NULL) == ATT_OK)
+    if (att_engine_has_classes(o))
         return att_network_write(o->network, &s->answers, &options, writer);
-    att_json_put_string(writer, "no_classes", att_context_message(engine->context));
-    return ATT_OK;
+    if (att_model_classes(att_network_model(o->network)) > 0)
+        att_json_put_string(writer, "no_classes", att_context_message(engine->context));
+    return write_vector(engine, o, s, view, writer);
 }
 
 att_status att_engine_write_answer(att_engine *engine, att_context *context, const att_engine_view *view,
@@ -186,7 +245,7 @@ att_status att_engine_write_answer(att_engine *engine, att_context *context, con
     ATT_TRY(att_engine_enter(engine, context));
     att_status status = att_engine_run(engine, view, &o, &s);
     if (status == ATT_OK)
-        status = write_answer(engine, o, s, writer);
+        status = write_answer(engine, o, s, view, writer);
     return att_engine_leave(engine, status);
 }
 
@@ -207,6 +266,9 @@ att_status att_engine_input(att_engine *engine, att_context *context, const att_
     att_seat *s;
     ATT_TRY(att_engine_enter(engine, context));
     att_status status = att_engine_run(engine, view, &o, &s);
+    if (status == ATT_OK && s->text.count > 0)
+        status =
+            att_fail(engine->context, ATT_ERR_UNSUPPORTED, "the input of this network is a text, which has no pixels");
     if (status == ATT_OK)
         append_input(o, s, out);
     status = att_engine_leave(engine, status);

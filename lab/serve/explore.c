@@ -41,8 +41,11 @@ static att_status try_models(att_context *context, const att_site *site, att_eng
 static att_status open_explore(att_context *context, att_site *site, void **state)
 {
     att_engine *engine = NULL;
-    const att_engine_options options = {
-        .images = att_site_images(site), .network = att_site_network(site), .labels = att_site_labels(site)};
+    const att_engine_options options = {.images = att_site_images(site),
+                                        .texts = att_site_texts(site),
+                                        .tokenizer = att_site_tokenizer(site),
+                                        .network = att_site_network(site),
+                                        .labels = att_site_labels(site)};
     ATT_TRY(att_engine_create(context, &options, &engine));
     const att_status status = try_models(context, site, engine);
     if (status == ATT_OK)
@@ -62,7 +65,7 @@ static void close_explore(void *state)
 
 /* The texts of a view. */
 typedef struct asked {
-    char path[ATT_RUN_PATH], image[ATT_ENGINE_ID], changes[ATT_ENGINE_CHANGES];
+    char path[ATT_RUN_PATH], image[ATT_ENGINE_INPUT], changes[ATT_ENGINE_CHANGES];
 } asked;
 
 static att_status read_model(const att_request *request, char path[static ATT_RUN_PATH])
@@ -236,7 +239,7 @@ static att_status write_times(const att_request *request, att_json_writer *write
 
 static att_status write_figures(const att_request *request, att_json_writer *writer)
 {
-    char path[ATT_RUN_PATH], image[ATT_ENGINE_ID], with[256];
+    char path[ATT_RUN_PATH], image[ATT_ENGINE_INPUT], with[256];
     ATT_TRY(read_model(request, path));
     ATT_TRY(att_request_text(request, "image", image, sizeof image));
     ATT_TRY(att_request_text(request, "with", with, sizeof with));

@@ -37,8 +37,8 @@ struct att_site {
     att_context *context;
     att_arena arena; /* all strings; used with the lock held */
     entries folders, runs, models;
-    const char *images, *network, *labels; /* NULL: none */
-    pthread_mutex_t lock;                  /* of arena and runs */
+    const char *images, *texts, *tokenizer, *network, *labels; /* NULL: none */
+    pthread_mutex_t lock;                                      /* of arena and runs */
 };
 
 static att_status add(att_site *site, entries *list, const char *path, const char *network)
@@ -356,6 +356,16 @@ const char *att_site_images(const att_site *site)
     return site->images;
 }
 
+const char *att_site_texts(const att_site *site)
+{
+    return site->texts;
+}
+
+const char *att_site_tokenizer(const att_site *site)
+{
+    return site->tokenizer;
+}
+
 static att_status check_labels(att_site *site, const char *labels)
 {
     if (labels == NULL || att_known_classes_find(labels) != NULL || att_file_exists(labels))
@@ -382,6 +392,12 @@ static att_status fill(att_site *site, const att_serve_options *options)
     ATT_TRY(keep_text(site, options->labels, &site->labels));
     if (options->images != NULL && !att_file_exists(options->images))
         return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: there is no such folder of images", options->images);
+    if (options->texts != NULL && !att_file_exists(options->texts))
+        return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: there is no such file of texts", options->texts);
+    if (options->tokenizer != NULL && !att_file_exists(options->tokenizer))
+        return att_fail(site->context, ATT_ERR_NOT_FOUND, "%s: there is no such tokenizer", options->tokenizer);
+    ATT_TRY(keep_text(site, options->texts, &site->texts));
+    ATT_TRY(keep_text(site, options->tokenizer, &site->tokenizer));
     return keep_text(site, options->images, &site->images);
 }
 

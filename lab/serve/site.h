@@ -42,9 +42,11 @@ att_site_model att_site_model_at(const att_site *site, int model);
  * att_site_count_runs(). */
 att_status att_site_find_model(att_site *site, att_context *context, const char *name, char path[static ATT_RUN_PATH]);
 
-/* The folder of images, the network of checkpoints for which none is known, and the names of classes; NULL if none was
- * given. */
+/* The folder of images, the file of texts, the tokenizer, the network of checkpoints for which none is known, and the
+ * names of classes; NULL if none was given. */
 const char *att_site_images(const att_site *site);
+const char *att_site_texts(const att_site *site);
+const char *att_site_tokenizer(const att_site *site);
 const char *att_site_network(const att_site *site);
 const char *att_site_labels(const att_site *site);
 

@@ -299,7 +299,7 @@ att_run_folder = _struct("att_run_folder", "char folder[4096], resume[4096], dat
 att_serve_options = _struct(
     "att_serve_options",
     """
-    address paths; int path_count; text images, network, labels; int port; address hosts; int host_count; bool framed
+    address paths; int path_count; text images, texts, tokenizer, network, labels; int port; address hosts; int host_count; bool framed
     """,
 )
 att_report_options = _struct("att_report_options", "text title; size_t map_bytes; text reference")
@@ -407,6 +407,9 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_measure_observed": (POINTER(att_measurement), [c_void_p, POINTER(c_int)]),
     "att_measure_destroy": (None, [_object]),
     "att_explorer_create": (c_int, [c_void_p, _object]),
+    "att_explorer_create_for": (c_int, [c_void_p, POINTER(att_batch), c_char_p, _object]),
+    "att_network_most_tokens": (c_int, [c_void_p]),
+    "att_tokenizer_piece": (c_char_p, [c_void_p, c_int]),
     "att_explorer_destroy": (None, [_object]),
     "att_explorer_layer_count": (c_int, [c_void_p]),
     "att_explorer_layer_at": (att_explorer_layer, [c_void_p, c_int]),
@@ -431,6 +434,7 @@ _CORE: dict[str, tuple[Any, list[Any]]] = {
     "att_map_files_close": (None, [_object]),
     "att_map_files_add": (c_int, [c_void_p, c_char_p, c_int32, c_void_p]),
     "att_map_files_add_dataset": (c_int, [c_void_p, c_void_p]),
+    "att_map_files_add_texts": (c_int, [c_void_p, POINTER(att_token_texts)]),
     "att_map_files_finish": (c_int, [c_void_p]),
     # Public functions of lab/json.h, which libattscope contains.
     "att_json_writer_create": (c_int, [c_void_p, c_bool, _object]),
@@ -449,6 +453,7 @@ _LAB: dict[str, tuple[Any, list[Any]]] = {
     "att_measured_free": (None, [POINTER(att_measured)]),
     "att_ablation_options_defaults": (att_ablation_options, []),
     "att_ablate": (c_int, [c_void_p, c_void_p, POINTER(att_ablation_options), _object]),
+    "att_ablate_texts": (c_int, [c_void_p, POINTER(att_token_texts), POINTER(att_ablation_options), _object]),
     "att_ablation_destroy": (None, [_object]),
     "att_ablation_losses": (POINTER(c_double), [c_void_p, c_int]),
     "att_ablation_right": (POINTER(c_bool), [c_void_p, c_int]),

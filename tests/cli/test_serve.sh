@@ -118,6 +118,13 @@ run 2 serve resnet20=bad.safetensors resnet32=bad.safetensors
 err_has 'is given twice, for different networks (resnet20 and resnet32): give it once'
 run 1 serve runs --images absent
 err_is <<<'attscope: absent: there is no such folder of images'
+run 1 serve runs --texts absent
+err_is <<<'attscope: absent: there is no such file of texts'
+run 1 serve runs --tokenizer absent
+err_is <<<'attscope: absent: there is no such tokenizer'
+printf 'a\n\377\n' >latin.txt
+run 1 serve resnet20 --texts latin.txt
+err_has 'latin.txt: line 2'
 run 2 serve runs --allow-host 'a b'
 err_has '"a b" is not the name of a host'
 run 2 serve runs --port 65536

@@ -14,8 +14,9 @@
  * bits that are part of att_server_url(): a browser that opens this URL receives a cookie and is sent to the page
  * without the token; programs send the header "Authorization: token <token>". Requests under a host name that is not
  * allowed are refused (protection against DNS rebinding), as are requests that pages of other sites make, and pages
- * that show ours in a frame, unless `framed` is set. The server writes nothing, and reads only what `paths` and
- * `images` name. All requests together have 1 GiB of memory; one that needs more is answered with status 503.
+ * that show ours in a frame, unless `framed` is set. The server writes nothing, and reads only what `paths`,
+ * `images`, `texts` and `tokenizer` name. All requests together have 1 GiB of memory; one that needs more is answered
+ * with status 503.
  *
  * Pages and their data:
  *
@@ -49,22 +50,23 @@
  * the others: "last.safetensors", or "a/last.safetensors" if there is "b/last.safetensors".
  *
  * Checkpoints. A model is a checkpoint or name in `paths`, or a run, which stands for its best checkpoint. An image is
- * "d<number>", one of `images`, or "u<number>", an upload. Changes of a network are words joined by dashes: "h3.1r"
- * (head 1 of attention layer 3 removed), "h3.1u" (made uniform), "b5" (residual branch 5 removed), "t17" (token 17
- * removed); empty: none. See attscope/explore.h for their meaning.
+ * "d<number>", one of `images`, or "u<number>", an upload. A network for texts takes a text where others take an image:
+ * "t<number>", one of `texts`, or "text:" and the text itself, of at most 4,090 bytes. Changes of a network are words
+ * joined by dashes: "h3.1r" (head 1 of attention layer 3 removed), "h3.1u" (made uniform), "b5" (residual branch 5
+ * removed), "t17" (token 17 removed); empty: none. See attscope/explore.h for their meaning.
  *
  *   GET /api/models         JSON: {models: [{id, name, path, network}]}; id: what `model` takes below; name: for
  *                           people; path: null for random weights; network: null if it cannot be found
  *
- *   GET /api/model?model=   JSON: {network, prefix, branches: [{scope, content}], layers: [{node, heads, queries,
- *                           tokens, prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w, content,
- *                           positions}], tokens, classes, drawn: [{label, colour}] or null, relevance: [{name, title,
- *                           summary, source}], instruments: [{name, title, reason}]}; prefix: names of the tokens
- *                           before the patches; drawn: name and colour of each class, if predictions can be drawn;
- *                           reason: why the instrument has nothing to measure in this network, else null
+ *   GET /api/model?model=   JSON: {network, reads ("images" or "texts"), prefix, branches: [{scope, content}], layers:
+ * [{node, heads, queries, tokens, prefix, grid_h, grid_w, window_h, window_w, shift_h, shift_w, content, positions}],
+ * tokens, classes, drawn: [{label, colour}] or null, relevance: [{name, title, summary, source}], instruments: [{name,
+ * title, reason}]}; prefix: names of the tokens before the patches; drawn: name and colour of each class, if
+ * predictions can be drawn; reason: why the instrument has nothing to measure in this network, else null
  *
  *   GET /api/images?first=&count=
- *                           JSON: {images: [{id, name}], count, uploads: [{id, name}]}
+ *                           JSON: {images: [{id, name}], count, uploads: [{id, name}], texts: [{id, name}],
+ *                           text_count}; the name of a text is its beginning
  *
  *   POST /api/upload?name=  the body is a JPEG, PNG or WebP file, name (at most 1023 bytes) that of the file for lists
  *                           and messages; JSON: {image}
@@ -76,10 +78,14 @@
  *                           JSON: {input: [height, width, channels], photograph: [height, width], map, milliseconds,
  *                           layers, tokens, and the prediction with all logits}. map: six numbers, by rows, of the
  *                           affine map from points of the image to those of the input; boxes are in pixels of the
- *                           image. The input of a detector, and so the grids of its layers, depend on the image
+ *                           image. The input of a detector, and so the grids of its layers, depend on the image.
+ *                           Of a text, instead of input, photograph and map: text: {pieces: [{piece, special}],
+ *                           shortened}, with a piece for each token; shortened: to so many tokens, 0: not. Of a network
+ *                           without classes: vector: {name, width, distance}; distance: 1 less the cosine of the angle
+ *                           between the network's vector and that of the unchanged network
  *
  *   GET /api/input?model=&image=&changes=
- *                           the network's input, one byte per number
+ *                           the network's input, one byte per number; of images only
  *
  *   GET /api/classes?model=&image=&changes=
  *                           for tasks that give each pixel a class: the class of each pixel of the network's input, in
@@ -150,17 +156,19 @@ typedef struct att_serve_options {
      * later are shown. */
     const char *const *paths;
     int path_count;
-    const char *images;  /* folder or archive of images to show models; NULL: none */
-    const char *network; /* name of the network of all checkpoints that do not name theirs; NULL: none */
-    const char *labels;  /* att_network_name_classes() of networks with as many classes; NULL: the checkpoints' own */
-    int port;            /* 0: ATT_SERVE_PORT or, if that is in use, the next free port of the hundred after it */
+    const char *images; /* folder or archive of images to show models; NULL: none */
+    const char *texts;  /* file of texts, one a line (att_text_file_read()), to show networks for texts; NULL: none */
+    const char *tokenizer; /* of these networks, as for att_network_tokenize(); NULL: those beside the checkpoints */
+    const char *network;   /* name of the network of all checkpoints that do not name theirs; NULL: none */
+    const char *labels;    /* att_network_name_classes() of networks with as many classes; NULL: the checkpoints' own */
+    int port;              /* 0: ATT_SERVE_PORT or, if that is in use, the next free port of the hundred after it */
     /* Names under which the server may be addressed besides localhost, 127.0.0.1 and [::1], without a port. */
     const char *const *hosts;
     int host_count;
     bool framed; /* pages of other ports of localhost or 127.0.0.1, such as a notebook's, may show the pages in a frame
                   */
 } att_serve_options;
-/* No paths, no images, port 0, no hosts, no frames. */
+/* No paths, no images, no texts, port 0, no hosts, no frames. */
 ATT_API att_serve_options att_serve_options_defaults(void);
 
 typedef struct att_server att_server;

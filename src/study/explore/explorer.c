@@ -64,12 +64,6 @@ att_status att_explorer_create_for(att_network *network, const att_batch *inputs
     return att_explorer_create_form(network, &form, inputs, out);
 }
 
-att_status att_explorer_create_sized(att_network *network, int height, int width, att_explorer **out)
-{
-    const att_shapes shapes = att_model_shapes_sized(network->model, height, width);
-    return create(network, &shapes, &whole, out);
-}
-
 void att_explorer_destroy(att_explorer **out)
 {
     if (!out || !*out)

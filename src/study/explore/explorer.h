@@ -74,11 +74,6 @@ struct att_explorer {
     bool has_run;
 };
 
-/* As att_explorer_create(), for images of these sides, which the network must take as att_network_run() does.
- * Parameters that are resampled for them keep the values that they have now. Errors: also those of att_network_run()
- * for such images. */
-ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_create_sized(att_network *network, int height, int width,
-                                                                att_explorer **explorer);
 /* As att_explorer_create(), for an evaluation. inputs: one sample of the shapes of all; NULL: the network's own. */
 ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_create_form(att_network *network, const att_explorer_form *form,
                                                                const att_batch *inputs, att_explorer **explorer);
