@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from ctypes import byref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _inputs, _progress
+from . import _inputs, _progress, _texts
 from . import _library as lib
 from ._context import Error, as_whole, brief, encode, texts, truth, whole
 from ._library import core
@@ -25,11 +26,12 @@ class Ablation(dict[str, Any]):
     in the order of the network, with "name", "rank" (0: without it the loss rises most), and "accuracy", "loss" and
     "p_class", each the "mean" change over images with the 95 % interval from "low" to "high"; "correlations": rank
     correlations ("rho") of the change of the loss with figures of instruments; "methods": how the numbers are computed
-    and read.
+    and read. Of a network for texts without classes, "vector" and the "distance" of each part in place of the numbers of
+    classes.
     """
 
     losses: np.ndarray
-    """[1 + parts, images]: the loss of each image; row 0 is the unchanged network."""
+    """[1 + parts, images]: the loss of each image, or the distance of each text; row 0 is the unchanged network."""
     right: np.ndarray
     """bool [1 + parts, images]: whether the class of the image is the first by its logit."""
     images: list[str]
@@ -74,7 +76,7 @@ def _read(network: Network, found: ctypes.c_void_p) -> Ablation:
         lib.lab.att_ablation_write_json(found, writer)
         core.att_json_end_object(writer)
         ablation = Ablation(network._finish_json(writer))
-    images = ablation["images"]
+    images = ablation["texts"] if "texts" in ablation else ablation["images"]
     changes = range(-1, len(ablation["parts"]))
     ablation.losses = np.stack([_row(lib.lab.att_ablation_losses(found, c), images) for c in changes])
     ablation.right = np.stack([_row(lib.lab.att_ablation_right(found, c), images) for c in changes])
@@ -89,8 +91,12 @@ def ablate(
     progress: _progress.Wish, **parts: Any,
 ) -> Ablation:  # fmt: skip
     """As `Network.ablate()`."""
-    if not _inputs.is_path(data):
+    with network._use() as handle:
+        reads_texts = _texts.are_read(handle)
+    if not reads_texts and not _inputs.is_path(data):
         raise Error(f"data is {brief(data)}; expected the path of a data set")
+    if reads_texts and (isinstance(data, str) or not isinstance(data, Sequence)):
+        raise Error(f"data is {brief(data)}; expected a list of texts, since the network reads texts")
     opening, options = core.att_dataset_options_defaults(), _options(**parts)
     opening.split, opening.unlabelled = encode("split", "validation" if split is None else split), True
     options.batch_size, options.workers = whole("batch_size", batch_size, 1), whole("workers", workers, 0)
@@ -99,12 +105,16 @@ def ablate(
     with _progress.shown(progress) as shown, network._use() as handle:
         options.progress = network._context.progress(shown)
         check = network._context.check
-        check(core.att_network_need_head(handle, b"its answers cannot be compared"))
         try:
-            check(core.att_network_open_dataset(handle, texts("data", [data]), 1, byref(opening), byref(dataset)))
-            if core.att_dataset_class_count(dataset):
-                check(core.att_network_compare_classes(handle, dataset, True))
-            check(lib.lab.att_ablate(handle, dataset, byref(options), byref(found)))
+            if reads_texts:
+                with _texts.tokens(network, handle, data) as ids:
+                    check(lib.lab.att_ablate_texts(handle, byref(ids), byref(options), byref(found)))
+            else:
+                check(core.att_network_need_head(handle, b"its answers cannot be compared"))
+                check(core.att_network_open_dataset(handle, texts("data", [data]), 1, byref(opening), byref(dataset)))
+                if core.att_dataset_class_count(dataset):
+                    check(core.att_network_compare_classes(handle, dataset, True))
+                check(lib.lab.att_ablate(handle, dataset, byref(options), byref(found)))
             if path is not None:
                 check(lib.lab.att_ablation_write_npz(found, path))
             return _read(network, found)
@@ -153,8 +163,8 @@ class Exploration:
         return self._network._attention_changed(self._image, self._apply, layer, head, query)
 
     def _with(self, change: tuple[Any, ...]) -> Exploration:
-        with self._network._use():
-            explorer = self._network._explorer()
+        with self._network._use() as network:
+            explorer = self._network._explorer_of(network, self._image)
             try:  # refuses it now
                 core.att_explorer_reset(explorer)
                 self._apply(explorer)

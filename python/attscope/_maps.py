@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _inputs, _progress
+from . import _inputs, _progress, _texts
 from . import _library as lib
 from ._context import Error, brief, encode, texts, truth, whole
 from ._library import core
@@ -49,8 +49,12 @@ def _options(
 
 
 def _add(network: Network, handle: ctypes.c_void_p, files: ctypes.c_void_p, images: Any, means: str) -> None:
-    """Adds images: paths as a data set, so that folders and archives are allowed; others one by one."""
+    """Adds texts, or images: paths as a data set, so that folders and archives are allowed; others one by one."""
     check, dataset = network._context.check, ctypes.c_void_p()
+    if _texts.are_read(handle):
+        with _texts.tokens(network, handle, images) as ids:
+            check(core.att_map_files_add_texts(files, byref(ids)))
+        return
     singles = _inputs.split(images)
     if not singles:
         raise Error("no image is given; expected at least one")

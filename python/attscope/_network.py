@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _ablation, _features, _figures, _inputs, _maps, _passes, _progress, _show
+from . import _ablation, _features, _figures, _inputs, _maps, _passes, _progress, _show, _texts
 from . import _library as lib
 from ._context import (
     Context,
@@ -109,6 +109,7 @@ class _Handles:
         self.context = context
         self.relevance, self.explorer = ctypes.c_void_p(), ctypes.c_void_p()
         self.inner, self.network = ctypes.c_void_p(), ctypes.c_void_p()
+        self.length: int | None = None  # tokens of the texts that the explorer takes
 
     def free(self) -> None:
         if not self.context.can_be_freed:
@@ -501,44 +502,49 @@ class Network:
             checkpoint, or else to as many as the network takes.
         batch_size: texts that run together.
         """
-        lines = [sentences] if isinstance(sentences, str) else sentences
-        if not isinstance(lines, Sequence) or not lines or not all(isinstance(line, str) for line in lines):
-            raise Error(f"the texts are {brief(sentences)}; expected one text or a list of texts")
-        try:
-            coded = [line.encode() for line in lines]
-        except UnicodeEncodeError as error:
-            raise Error(f"a text cannot be written as UTF-8: {error}") from None
-        given = (lib.att_encode_text * len(coded))(*[lib.att_encode_text(line, len(line)) for line in coded])
-        ids, found = lib.att_token_texts(), lib.att_embedding()
+        found = lib.att_embedding()
         options = core.att_texts_options_defaults()
         options.output, options.unit = encode("of", of), bool(normalize)
         options.batch_size = whole("batch_size", batch_size, 1)
-        most = 0 if max_length is None else whole("max_length", max_length, 1)
-        path = None if tokenizer is None else encode("tokenizer", os.fspath(tokenizer))
-        with self._use() as network:
+        with self._use() as network, _texts.tokens(self, network, sentences, tokenizer, max_length) as ids:
             inner, check = self._inner(network), self._context.check
             try:
-                check(core.att_network_tokenize(network, path, given, len(coded), most, None, byref(ids)))
                 check(core.att_network_embed_texts(inner, ids.texts, ids.count, byref(options), byref(found)))
                 values = np.ctypeslib.as_array(found.values, shape=(found.count, found.shape.dims[0])).copy()
             finally:
                 core.att_embedding_free(self._context.pointer, byref(found))
-                core.att_token_texts_free(self._context.pointer, byref(ids))
         return values
+
+    def tokens(self, text: str, *, tokenizer: Any = None, max_length: int | None = None) -> list[str]:
+        """The tokens into which a text is divided, special ones included: those of `attention()` and `explore()`.
+
+        text: one text.
+        tokenizer, max_length: as in `embed_texts()`.
+        """
+        if not isinstance(text, str):
+            raise Error(f"the text is {brief(text)}; expected one text")
+        with self._use() as network, _texts.tokens(self, network, text, tokenizer, max_length) as ids:
+            return _texts.pieces(ids, 0)
 
     def attention(
         self, images: Images | Mapping[str, Any], layer: int | str, head: int | None = None, query: int | None = None
-    ) -> np.ndarray:
+    ) -> Any:
         """The attention weights of images in one layer: [heads, queries, keys] for one image, [images, heads, queries,
-        keys] for a list, an array of several images or a folder.
+        keys] for a list, an array of several images or a folder. Of texts, [heads, queries, keys] for one, and a list of
+        such arrays for a list.
 
-        images: as in `predict()`, or one sample as in `run()`.
+        images: as in `predict()`, or one sample as in `run()`. A network for texts takes one text or a list of texts,
+        whose keys are those of `tokens()`.
         layer: its number (from 0; negative numbers count from the end) or name, see `layers`. If `head` or `query` is
         given, the result lacks this dimension, so that both give one row [keys]. Token 0 is the class token, if there
         is one, and the tokens of the patches follow row by row. A key that a query does not see (of another window of a
         Swin transformer, or later than it) is NaN.
         """
-        if isinstance(images, Mapping) or self._is_one(images):
+        with self._use() as network:
+            reads_texts = _texts.are_read(network)
+        if reads_texts and not isinstance(images, (str, Mapping)):
+            return [self._attention_changed(text, None, layer, head, query) for text in _texts.listed(images)]
+        if reads_texts or isinstance(images, Mapping) or self._is_one(images):
             return self._attention_changed(images, None, layer, head, query)
         found = [self._attention_changed(image, None, layer, head, query) for image in self._singles(images)]
         if not found:
@@ -548,9 +554,11 @@ class Network:
     def explore(self, image: Image | Mapping[str, Any]) -> _ablation.Exploration:
         """One image in this network, of which parts can be removed: `explore("cat.jpg").remove(head=(3, 1)).predict()`.
 
-        image: one image, or one sample as in `run()`.
+        image: one image, or one sample as in `run()`; of a network for texts, one text. A network for texts without
+        classes predicts "mean", the vector of `embed_texts()`.
         """
-        return _ablation.Exploration(self, image if isinstance(image, Mapping) else _single(image))
+        with self._use() as network:
+            return _ablation.Exploration(self, self._as_one(network, image))
 
     def ablate(
         self,
@@ -571,7 +579,8 @@ class Network:
     ) -> _ablation.Ablation:
         """Evaluates the network on a data set without parts of it, one part after another, as `attscope ablate` does.
 
-        data, split: as in `evaluate()`. Images without classes have the class that the unchanged network predicts.
+        data, split: as in `evaluate()`. Images without classes have the class that the unchanged network predicts. A
+        network for texts takes a list of texts; without classes it is compared by its vector.
         heads: "all" (also if no parts are named), or layers and heads: "blocks.3" (each head alone), "blocks.3:0,2"
         (both together), "blocks.3:0+blocks.4:1". A list of such texts is removed one after another.
         branches: residual branches: "all", "attention", "mlp", or names of additions, such as "blocks.3.add1".
@@ -591,12 +600,12 @@ class Network:
         self, image: Any, apply: Any, layer: int | str, head: int | None, query: int | None
     ) -> np.ndarray:
         """As attention(), with the changes that apply(explorer) makes; None: none."""
-        with self._use() as network, self._changed(apply) as explorer:
+        with self._use() as network, self._changed(network, image, apply) as (explorer, given):
             number = self._layer_number(explorer, layer)
             facts = self._layer(explorer, number)
             heads = [_index("head", head, facts.heads)] if head is not None else list(range(facts.heads))
             queries = [_index("query", query, facts.queries)] if query is not None else list(range(facts.queries))
-            given, batch = self._sample(network, image), lib.att_batch()
+            batch = lib.att_batch()
             self._context.check(core.att_explorer_run(explorer, byref(given), byref(batch)))
             rows = np.empty((facts.heads, facts.tokens), np.float32)
             found = np.empty((len(heads), len(queries), facts.tokens), np.float32)
@@ -618,13 +627,13 @@ class Network:
         query: a token; None: the mean over all queries.
         """
         with self._use() as network:
-            explorer = self._explorer()
+            given, batch = self._sample(network, image), lib.att_batch()
+            explorer = self._explorer(given)
             number = self._layer_number(explorer, layer)
             facts = self._layer(explorer, number)
             chosen = head if head in (None, -1) else _index("head", head, facts.heads)
             heads = list(range(facts.heads)) if chosen is None else [chosen]
             token = -1 if query is None else _index("query", query, facts.queries)
-            given, batch = self._sample(network, image), lib.att_batch()
             self._context.check(core.att_explorer_run(explorer, byref(given), byref(batch)))
             found = np.empty((len(heads), facts.grid_h, facts.grid_w))
             for place, h in zip(found, heads):
@@ -644,7 +653,7 @@ class Network:
         target: int | None = None,
         means: str = "none",
         form: str = "overlay",
-        format: str | Sequence[str] = "png",  # noqa: A002
+        format: str | Sequence[str] | None = None,  # noqa: A002
         colours: str = "viridis",
         scale: str | tuple[float, float] = "map",
         smooth: bool = False,
@@ -655,7 +664,8 @@ class Network:
         """Draws maps of images into files, the same as `attscope maps` writes: pictures, and a .npz file of the values
         of each image. Returns these values: the maps of each image by their names.
 
-        images: images as in `predict()`; paths may also be folders and archives of images.
+        images: images as in `predict()`; paths may also be folders and archives of images. A network for texts takes
+        one text or a list of texts, whose names are "text1", "text2" and so on.
         folder: for the files; it is created if it is missing.
         show: "attention" (the weights of a query), "mean" (their mean over all queries), and methods of `relevance()`.
         layers, heads: of attention: "last", "all", "mean" (heads), or numbers from 0.
@@ -664,7 +674,7 @@ class Network:
         target: the class of relevance; None: the most probable one of each image.
         means: "all" or "class": one mean over all images, or over those of each class, instead of single images.
         form: "overlay", over the image; "map", alone; or "grid", layers x heads in one picture.
-        format: "png", "svg" and "pdf".
+        format: "png", "svg" and "pdf"; None: "png", of texts "svg".
         colours: "viridis", "magma", "inferno", "plasma", "grey", or "diverging" with 0 in the middle.
         scale: of the colours: "map", each map's own; "shared", of all maps of an item of `show` and image; or the
         lowest and the highest value.
@@ -693,7 +703,7 @@ class Network:
         number = -1 if target is None else whole("target", target, 0)
         with self._use() as network:
             given = self._sample(network, image)
-            relevance = self._relevance()
+            relevance = self._relevance(given)
             text = encode("the method", method)
             self._context.check(core.att_relevance_run(relevance, byref(given), text, number, byref(found)))
             values = np.ctypeslib.as_array(found.values, (found.height, found.width)).copy()
@@ -723,7 +733,7 @@ class Network:
             given = self._sample(network, image)
             self._context.check(
                 core.att_relevance_curve(
-                    self._relevance(),
+                    self._relevance(given),
                     byref(given),
                     byref(given_map),
                     relevance.target,
@@ -862,14 +872,16 @@ class Network:
             self, train, val, of, c, held_out, max_iter, seed, split, batch_size, workers, skip_corrupt, progress
         )
 
-    def show(self, images: Any = None, *, height: int = 800) -> _show.Shown:
-        """Shows the pages that explore the network, as `attscope serve` does: attention on images, predictions with
-        parts removed, operations with times. A notebook shows them below the cell.
+    def show(self, images: Any = None, *, texts: Any = None, tokenizer: Any = None, height: int = 800) -> _show.Shown:
+        """Shows the pages that explore the network, as `attscope serve` does: attention on images or texts, predictions
+        with parts removed, operations with times. A notebook shows them below the cell.
 
         images: a folder or an archive of images; None: they are added on the page.
+        texts: of a network for texts, a file with one text a line; None: they are typed on the page.
+        tokenizer: of such a network, as in `embed_texts()`.
         height: of the page in a notebook, in pixels.
         """
-        return _show.Shown(self, images, height)
+        return _show.Shown(self, images, texts, tokenizer, height)
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
@@ -916,30 +928,49 @@ class Network:
             self._context.check(core.att_network_set_preprocess(inner, byref(self._identity(network).preprocess)))
         return inner
 
-    def _explorer(self) -> ctypes.c_void_p:
+    def _explorer(self, given: Any = None) -> ctypes.c_void_p:
+        """The explorer of the network. given: a batch: of a network for texts, the explorer for texts as long as its."""
         handles = self._handles
+        if given is not None and _texts.are_read(handles.network):
+            length = max(given.fields[i].shape.dims[0] for i in range(given.field_count))
+            if length != handles.length:
+                core.att_relevance_destroy(byref(handles.relevance))
+                core.att_explorer_destroy(byref(handles.explorer))
+                handles.length = length
+            if not handles.explorer:
+                outputs = None if core.att_model_classes(core.att_network_model(handles.network)) else b"mean"
+                self._context.check(
+                    core.att_explorer_create_for(handles.network, byref(given), outputs, byref(handles.explorer))
+                )
         if not handles.explorer:
             self._context.check(core.att_explorer_create(handles.network, byref(handles.explorer)))
         return handles.explorer
 
+    def _explorer_of(self, network: ctypes.c_void_p, image: Any) -> ctypes.c_void_p:
+        """The explorer that takes this image or text."""
+        return self._explorer(self._sample(network, image) if _texts.are_read(network) else None)
+
     @contextmanager
-    def _changed(self, apply: Any) -> Iterator[ctypes.c_void_p]:
-        """The explorer with the changes that apply(explorer) makes; None: none."""
-        explorer = self._explorer()
+    def _changed(self, network: ctypes.c_void_p, image: Any, apply: Any) -> Iterator[tuple[ctypes.c_void_p, Any]]:
+        """The explorer with the changes that apply(explorer) makes, None: none; and the sample as a batch."""
+        given = self._sample(network, image)
+        explorer = self._explorer(given)
         try:
             if apply is not None:
                 apply(explorer)
-            yield explorer
+            yield explorer, given
         finally:
             core.att_explorer_reset(explorer)
 
     def _predict_changed(self, image: Any, apply: Any, top: int) -> dict[str, Any]:
-        """The prediction for one image by the network with changes."""
-        with self._use() as network, self._changed(apply) as explorer, self._json_writer() as writer:
-            given, batch = self._sample(network, image), lib.att_batch()
+        """The prediction for one image or text by the network with changes."""
+        with self._use() as network, self._changed(network, image, apply) as (explorer, given):
+            batch, name = lib.att_batch(), image if _inputs.is_path(image) else None
             self._context.check(core.att_explorer_run(explorer, byref(given), byref(batch)))
-            name = image if _inputs.is_path(image) else None
-            answer = next(self._answers(network, batch, top, writer, [name]))
+            answer: dict[str, Any] = {}
+            if core.att_model_classes(core.att_network_model(network)):
+                with self._json_writer() as writer:
+                    answer = next(self._answers(network, batch, top, writer, [name]))
             own = {output: rows[0] for output, rows in _outputs(batch).items() if not output.startswith("explore.")}
         return {"image": name, **answer, **own}
 
@@ -947,10 +978,10 @@ class Network:
         count = core.att_explorer_branch_count(explorer)
         return [core.att_explorer_branch_at(explorer, i).scope.decode() for i in range(count)]
 
-    def _relevance(self) -> ctypes.c_void_p:
-        handles = self._handles
+    def _relevance(self, given: Any) -> ctypes.c_void_p:
+        handles, explorer = self._handles, self._explorer(given)
         if not handles.relevance:
-            self._context.check(core.att_relevance_create(self._explorer(), byref(handles.relevance)))
+            self._context.check(core.att_relevance_create(explorer, byref(handles.relevance)))
         return handles.relevance
 
     def _layer(self, explorer: ctypes.c_void_p, number: int) -> Any:
@@ -1030,8 +1061,20 @@ class Network:
         return self._batch(network, {name: np.stack([self._pixels(network, image) for image in singles])})
 
     def _sample(self, network: ctypes.c_void_p, image: Any) -> Any:
-        """One image, or one sample by the names of the inputs, as a batch of the library."""
-        return self._batch(network, image) if isinstance(image, Mapping) else self._images(network, [_single(image)])
+        """One image, one text, or one sample by the names of the inputs, as a batch of the library."""
+        one = self._as_one(network, image)
+        return self._batch(network, one) if isinstance(one, Mapping) else self._images(network, [one])
+
+    def _as_one(self, network: ctypes.c_void_p, image: Any) -> Any:
+        """One of _inputs.split(), or one sample by the names of the inputs, as which texts are returned."""
+        if isinstance(image, Mapping):
+            return image
+        if not _texts.are_read(network):
+            return _single(image)
+        if not isinstance(image, str):
+            raise Error(f"the text is {brief(image)}; expected one text, since the network reads texts")
+        with _texts.tokens(self, network, image) as ids:
+            return _texts.sample(ids, 0, list(self._fields(network)))
 
     def _pixels(self, network: ctypes.c_void_p, image: Any) -> np.ndarray:
         """One image as the network takes it, [height, width, channels]."""

@@ -45,13 +45,14 @@ class Shown:
     """The pages that explore a network. A notebook shows them below the cell, as long as this object or its network
     lives; elsewhere, open `url` in a browser on this machine."""
 
-    def __init__(self, network: Network, images: Any, height: int) -> None:
+    def __init__(self, network: Network, images: Any, sentences: Any, tokenizer: Any, height: int) -> None:
         """Programs call `Network.show()`."""
         path = network.path
         if path is None:
             raise Error("the network has no file, and the pages open its weights from there")
         options = lab.att_serve_options_defaults()
         options.images, options.network = encode("images", images), network.name.encode()
+        options.texts, options.tokenizer = encode("texts", sentences), encode("tokenizer", tokenizer)
         options.framed = True
         self.height = whole("height", height, 1)
         server = _Server(path, options)
