@@ -13,6 +13,7 @@
 #include "network.h"
 #include "progress.h"
 #include "stop.h"
+#include "texts.h"
 
 typedef struct settings {
     const char *with, *split, *categories;
@@ -481,6 +482,11 @@ static int run(cli_app *cli, void *user, const char *const *operands, int count)
                         &(cli_load_options){&s->network, &s->preprocess, &s->engine, s->use_ema, false,
                                             s->f64 ? ATT_F64 : ATT_F32, NULL, 0},
                         &loaded);
+    if (code == CLI_OK && cli_takes_texts(&loaded))
+        code = cli_failure(
+            "%s reads texts, and explain deletes pixels of images; attscope maps --show chefer draws the "
+            "relevance of the tokens of a text",
+            loaded.identity->name);
     if (code == CLI_OK)
         code = cli_image_input_open(cli, loaded.network, &j->input);
     if (code == CLI_OK)

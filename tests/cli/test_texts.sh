@@ -144,6 +144,11 @@ err_has 'a greedy ablation needs classes'
 run 2 ablate net texts.txt --split test
 err_has '--split is for images'
 
+run 1 explain net texts.txt
+err_has 'attscope maps --show chefer draws the relevance of the tokens of a text'
+run 1 stack net "$image"
+err_has 'attscope measure --with collapse switches skips and MLPs off in networks for texts'
+
 run 0 probe --help
 ! grep -qE 'a text|texts' stdout || fail 'probe, which takes images, speaks of texts'
 

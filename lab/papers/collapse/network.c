@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <attscope/encoder.h>
 #include <attscope/lab/collapse.h>
-#include <attscope/network.h>
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
@@ -337,8 +337,19 @@ static att_status read_block(reading *r, const att_node *attention, int index)
     return r->status;
 }
 
+static att_status refuse_texts(const reading *r)
+{
+    return att_fail(
+        r->context, ATT_ERR_UNSUPPORTED,
+        "%s reads texts: attscope stack needs the blocks of a ViT, whose norms precede the branches; attscope "
+        "measure --with collapse switches skips and MLPs off in networks for texts",
+        att_model_name(att_network_model(r->opened)));
+}
+
 static att_status read_blocks(reading *r, const char *image)
 {
+    if (att_network_most_tokens(r->opened) > 0)
+        return refuse_texts(r);
     r->network->layers =
         att_arena_allocate(&r->network->arena, (size_t)r->graph->nodes.count * sizeof *r->network->layers);
     if (!r->network->layers)
