@@ -71,8 +71,8 @@ typedef struct att_replaced_batch {
     const void *data[1 + ATT_MAX_TARGETS];
 } att_replaced_batch;
 /* rows: those of this process, of the field `name`, which is the first. Returns &replaced->batch. */
-ATT_FOR_LAB const att_batch *att_batch_replace(const att_batch *batch, const char *name, const void *rows,
-                                               att_replaced_batch *replaced);
+const att_batch *att_batch_replace(const att_batch *batch, const char *name, const void *rows,
+                                   att_replaced_batch *replaced);
 
 /* Whether all outputs of a sample are finite. Integers are. */
 bool att_inference_is_finite(const att_batch *answers, int sample);
