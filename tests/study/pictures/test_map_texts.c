@@ -131,7 +131,10 @@ TEST(words_are_in_the_pictures_and_weights_in_the_values)
     assert_int_equal(t.width, COUNT);
     for (int j = 0; j < COUNT; j++) /* measured: 1.5e-8 */
         assert_true(fabs(t.last[j] - (double)map[(COUNT + 1) * COUNT + j]) < 1e-6);
-    options.query = NULL;
+    options.query = NULL; /* the first token */
+    must(draw(network, &texts, options, &t));
+    for (int j = 0; j < COUNT; j++)
+        assert_true(fabs(t.last[j] - (double)map[COUNT * COUNT + j]) < 1e-6); /* measured: 1.5e-8 */
     options.form = "grid";
     options.heads = NULL;
     options.show = "attention,mean";
