@@ -86,15 +86,19 @@ function textLine({ hover, keep } = {}) {
 }
 
 /* A field in which a text is typed. show(id) is called with the identifier of the text. */
+const MOST_BYTES = 4090; /* of a text in an identifier */
 function textForm(show) {
-  const field = element("textarea", { rows: 2, maxlength: 4000, "aria-label": "A text",
+  const field = element("textarea", { rows: 2, "aria-label": "A text",
     placeholder: "Type a text here", onkeydown: (event) => {
       if (event.key !== "Enter" || event.shiftKey) return;
       event.preventDefault();
       submit();
     } });
   function submit() {
-    if (field.value) show(`text:${field.value}`);
+    const { length } = new TextEncoder().encode(field.value);
+    field.setCustomValidity(length <= MOST_BYTES ? "" : `This text has ${count(length)} bytes. At most ` +
+      `${count(MOST_BYTES)} can be typed; put longer texts into the file of --texts.`);
+    if (field.value && field.reportValidity()) show(`text:${field.value}`);
   }
   return element("div", { class: "type-text" }, field,
     element("button", { type: "button", class: "quiet", onclick: submit }, "Show this text"));

@@ -175,6 +175,22 @@ def test_typed(server, page):
     check("image=text" in link, f"link to the network: {link}")
 
 
+    page.evaluate("""(field => { field.value = "é".repeat(2046); field.focus(); })(
+        document.querySelector('.type-text textarea'))""")
+    page.key("Enter")
+    problem = page.evaluate("document.querySelector('.type-text textarea').validationMessage")
+    check("This text has 4,092 bytes" in problem, f"a long text: {problem}")
+    check(page.evaluate(f"{LINE}.dataset.shown") == "text:" + text, "a text that is too long is shown")
+
+
+def test_marked_words(page):
+    """Vocabularies with a mark at the beginning of words, such as ALBERT's."""
+    words = page.evaluate("""wordsOfText({pieces: [["[CLS]", 1], ["▁the", 0], ["▁cat", 0], ["s", 0], ["▁", 0], ["[SEP]", 1]]
+        .map(([piece, special]) => ({piece, special: Boolean(special)}))})""")
+    check([word["name"] for word in words] == ["[CLS]", "the", "cat", "s", "▁", "[SEP]"], f"names: {words}")
+    check([word["joined"] for word in words] == [False, False, False, True, False, False], f"joined: {words}")
+
+
 def test_state(server, browser, page):
     fragment = page.evaluate("location.hash")
     other = server.open(browser, "/explore", fragment)
@@ -244,6 +260,7 @@ with Server(attscope, [ENCODER, CLASSIFIER, "vit_tiny_patch16_224", "--texts", F
     test_attention(running, explore)
     test_changes(running, explore)
     test_typed(running, explore)
+    test_marked_words(explore)
     test_state(running, chromium, explore)
     check(not explore.complaints(), f"explore: {explore.complaints()}")
     test_classifier(running, chromium)
