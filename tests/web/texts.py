@@ -228,6 +228,25 @@ def test_classifier(server, browser):
     check(two.evaluate("document.querySelector('[data-side=\"0\"] .problem').hidden"), "the first side has a problem")
 
 
+def test_comparison(server, browser):
+    """Two checkpoints side by side, whose difference shades the words in two colours; the weights as CSV."""
+    page = server.open(browser, "/explore", "#model=bert&image=t0&layer=1&head=1&model2=bert_classes&minus2=other")
+    wait(page, "document.querySelectorAll('.readout')[1]?.textContent.includes('Difference')")
+    mine, others = (weights(server, model, "t0", 0)[1][1] for model in ("bert_classes", "bert"))
+    shown = page.evaluate("""[...document.querySelectorAll('[data-side="1"] .words')[0].querySelectorAll('.word')]
+        .map(word => [Number(word.dataset.value), word.classList.contains('against')])""")
+    expected = [a - b for a, b in zip(mine, others)]
+    check(same([value for value, _ in shown], expected), f"differences {shown}, should be {expected}")
+    check([against for _, against in shown] == [value < 0 for value in expected], f"colours of differences: {shown}")
+    text = page.evaluate("""new Promise(done => {
+        const real = save;
+        save = (name, type, kept) => { save = real; done(kept); };
+        document.querySelector('[aria-label="Download weights as CSV"]').click();
+    })""").split("\r\n")
+    check(text[0] == "node,head,key,token,weight" and text[1].startswith("blocks.0.attn,mean,0,[CLS],"), f"CSV: {text[:2]}")
+    check(not page.complaints(), f"comparison: {page.complaints()}")
+
+
 def test_pages(server, browser):
     """The other pages take a text where it applies, and say why where it does not."""
     page = server.open(browser, "/network", "#model=bert&image=t1&with=entropy")
@@ -264,6 +283,7 @@ with Server(attscope, [ENCODER, CLASSIFIER, "vit_tiny_patch16_224", "--texts", F
     test_state(running, chromium, explore)
     check(not explore.complaints(), f"explore: {explore.complaints()}")
     test_classifier(running, chromium)
+    test_comparison(running, chromium)
     test_pages(running, chromium)
     test_widths(running, chromium)
 finish()
