@@ -105,7 +105,7 @@ static att_network *open_known(const fixture *f, int classes, const char *name)
     CHECK(f->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     CHECK(f->context, att_weights_initialise(weights, 1));
     CHECK(f->context,
-          att_checkpoint_export_named(model, weights, NULL, name, NULL, path_to(f, "known.safetensors", path)));
+          att_checkpoint_export_named(model, weights, NULL, name, false, NULL, path_to(f, "known.safetensors", path)));
     att_weights_destroy(&weights);
     att_model_destroy(&model);
     return open_network(f, path);
@@ -181,7 +181,7 @@ FIXTURE_TEST(very_many_names_are_left_out_of_config_json)
     CHECK(f->context, att_weights_create(att_model_graph(model), "cpu", &weights));
     CHECK(f->context, att_weights_initialise(weights, 1));
     CHECK(f->context,
-          att_checkpoint_export_named(model, weights, lines, NULL, NULL, path_to(f, "many.safetensors", path)));
+          att_checkpoint_export_named(model, weights, lines, NULL, false, NULL, path_to(f, "many.safetensors", path)));
     att_network *network = open_network(f, path);
     export_to(f, network, "folder");
     json_t *config = read_config(f, "folder/config.json");
