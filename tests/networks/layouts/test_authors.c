@@ -244,6 +244,9 @@ PLACE_TEST(a_given_name_of_another_family_keeps_the_tensors_names)
         CHECK(p->context, att_model_open_file_as(p->context, p->weights, names[i], &file));
         assert_int_equal(att_tensors_find(file, "blocks.0.gamma_1") >= 0, i == 0);
         assert_int_equal(att_tensors_find(file, "blocks.0.ls1.gamma") >= 0, i > 0);
+        /* Without a name, what was assumed is said. */
+        assert_int_equal(strstr(att_tensors_origin(file), "assumed: not one of timm's ViTs with fixed rotary") != NULL,
+                         names[i] == NULL);
         att_tensors_close(&file);
     }
     att_model_destroy(&model);

@@ -96,6 +96,30 @@ TEST(nearest_images_are_sorted_by_similarity)
                  "0 nearest neighbours");
 }
 
+/* Of equal similarities the earlier images count, of equal votes the lower class comes first. */
+TEST(equal_images_and_votes_have_an_order)
+{
+    static float same[4 * CHANNELS];
+    static int32_t two[] = {1, 0, 0, 0}, asked[] = {0, 1};
+    for (int i = 0; i < 4 * CHANNELS; i++)
+        same[i] = 1;
+    const att_embedding train = features(same, two, 4), tested = features(same, asked, 2);
+    const int k[] = {1, 2};
+    att_neighbour found[2];
+    att_embedding_result results[2];
+    int count;
+    must(att_embedding_nearest(context, &train, same, 2, found, &count));
+    assert_true(count == 2 && found[0].image == 0 && found[1].image == 1);
+    must(att_embedding_neighbours(context, &train, &tested, k, 2, results));
+    assert_true(results[0].top1 == 50 && results[0].top5 == 50); /* the first image's class, 1, for both */
+    two[2] = two[3] = 1;
+    must(att_embedding_neighbours(context, &train, &tested, k, 2, results));
+    assert_true(results[1].top1 == 50 && results[1].top5 == 100); /* a vote each: class 0 for both */
+    asked[1] = 0;
+    must(att_embedding_neighbours(context, &train, &tested, k, 2, results));
+    assert_true(results[1].top1 == 100);
+}
+
 TEST(votes_are_weighted_by_similarity)
 {
     fill("train", train_values, train_labels, TRAIN);

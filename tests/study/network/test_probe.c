@@ -127,6 +127,83 @@ TEST(classes_keep_their_numbers)
     att_probe_free(context, &gaps);
 }
 
+/* Of equal scores the lower class comes first. */
+TEST(equal_scores_have_an_order)
+{
+    static double weights[2 * CHANNELS], biases[2];
+    static int32_t numbers[] = {3, 5}, asked[] = {3, 3, 5};
+    static float values[3 * CHANNELS];
+    const att_probe probe = {
+        .classes = 2, .channels = CHANNELS, .numbers = numbers, .weights = weights, .biases = biases};
+    const att_embedding tested = {
+        .count = 3, .shape = {.rank = 1, .dims = {CHANNELS}}, .values = values, .labels = asked};
+    att_embedding_result result;
+    must(att_probe_classify(context, &probe, &tested, &result));
+    assert_true(fabs(result.top1 - 200.0 / 3) < 1e-9 && result.top5 == 100);
+}
+
+/* A class keeps at least one image to fit: of 5, 5 and 1 images, 60 % are 3, 3 and none. */
+TEST(no_class_is_held_out_whole)
+{
+    att_embedding train = draw_train(2);
+    att_probe_options options = att_probe_options_defaults();
+    att_probe probe;
+    train.count = 11;
+    train_labels[10] = 2;
+    options.held_out = 0.6;
+    must(att_embedding_probe(context, &train, &options, &probe));
+    assert_int_equal(probe.held_out_count, 6);
+    assert_int_equal(probe.classes, 3);
+    att_probe_free(context, &probe);
+}
+
+/* The largest absolute derivative of J by W and b, in f64. */
+static double steepest(const att_probe *p, const att_embedding *train)
+{
+    enum { MOST = 8 };
+    static double sums[MOST][CHANNELS + 1];
+    double largest = 0;
+    memset(sums, 0, sizeof sums);
+    for (int i = 0; i < train->count; i++) {
+        const float *x = train->values + (ptrdiff_t)i * CHANNELS;
+        double scores[MOST], sum = 0;
+        for (int k = 0; k < p->classes; k++) {
+            scores[k] = p->biases[k];
+            for (int c = 0; c < CHANNELS; c++)
+                scores[k] += p->weights[k * CHANNELS + c] * (double)x[c];
+            scores[k] = exp(scores[k]);
+            sum += scores[k];
+        }
+        for (int k = 0; k < p->classes; k++)
+            for (int c = 0; c <= CHANNELS; c++)
+                sums[k][c] += (scores[k] / sum - (train->labels[i] == k)) * (c < CHANNELS ? (double)x[c] : 1);
+    }
+    for (int k = 0; k < p->classes; k++)
+        for (int c = 0; c <= CHANNELS; c++) {
+            const double penalty = c < CHANNELS ? p->weights[k * CHANNELS + c] / p->c : 0;
+            largest = fmax(largest, fabs(sums[k][c] + penalty) / (double)train->count);
+        }
+    return largest;
+}
+
+TEST(convergence_is_told_by_the_derivatives)
+{
+    const att_embedding train = draw_train(8);
+    att_probe_options options = att_probe_options_defaults();
+    int before = 0, after = 0;
+    options.c = 1;
+    for (options.iterations = 1; options.iterations < 40; options.iterations++) {
+        att_probe probe;
+        must(att_embedding_probe(context, &train, &options, &probe));
+        const double largest = steepest(&probe, &train);
+        assert_int_equal(probe.converged, largest <= 1e-4);
+        before += largest > 1e-4 && largest < 3e-4;
+        after += largest <= 1e-4 && largest > 3e-5;
+        att_probe_free(context, &probe);
+    }
+    assert_true(before > 0 && after > 0); /* fits near the bound, on both sides */
+}
+
 static bool stop(void *user, const att_progress *progress)
 {
     assert_string_equal(progress->stage, "probe");
