@@ -218,8 +218,9 @@ SCRATCH_TEST(settings_of_open_clip_are_read)
     assert_non_null(strstr(identity.brief, "open_clip_config.json"));
     assert_float_equal(identity.preprocess.mean[0], 0.25, 0);
     assert_string_equal(identity.preprocess.crop_mode, "squash");
-    write_beside(self, "open_clip_config.json",
-                 "{\"model_cfg\": {\"vision_cfg\": {\"head_width\": 64}, \"quick_gelu\": true}}");
+    assert_string_equal(identity.preprocess.interpolation, "bilinear");
+    /* A head has 64 channels by default. */
+    write_beside(self, "open_clip_config.json", "{\"model_cfg\": {\"vision_cfg\": {}, \"quick_gelu\": true}}");
     answers(self, "openai_clip", "vit_base_patch32_clip_224", "none", &identity);
     write_beside(self, "open_clip_config.json", "{\"model_cfg\": {}}");
     golden *g = golden_read("open_clip");
