@@ -72,8 +72,9 @@ SITE_TEST(models_have_names_and_images_numbers)
     expect(s, "/api/models", 200,
            "{\"models\":[{\"id\":\"deit_tiny_patch16_224\",\"name\":\"deit_tiny_patch16_224 (random weights)\","
            "\"path\":null,\"network\":\"deit_tiny_patch16_224\"}]}");
-    expect(s, "/api/images?first=1&count=1", 200,
-           "{\"images\":[{\"id\":\"d1\",\"name\":\"b.png\"}],\"count\":3,\"uploads\":[],\"texts\":[],\"text_count\":0}");
+    expect(
+        s, "/api/images?first=1&count=1", 200,
+        "{\"images\":[{\"id\":\"d1\",\"name\":\"b.png\"}],\"count\":3,\"uploads\":[],\"texts\":[],\"text_count\":0}");
     expect(s, "/api/images?first=3&count=1", 200, "{\"images\":[],\"count\":3,\"uploads\":[],");
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
         snprintf(target, sizeof target, "/api/model?model=%s", missing[i]);
