@@ -26,8 +26,8 @@ class Ablation(dict[str, Any]):
     in the order of the network, with "name", "rank" (0: without it the loss rises most), and "accuracy", "loss" and
     "p_class", each the "mean" change over images with the 95 % interval from "low" to "high"; "correlations": rank
     correlations ("rho") of the change of the loss with figures of instruments; "methods": how the numbers are computed
-    and read. Of a network for texts without classes, "vector" and the "distance" of each part in place of the numbers of
-    classes.
+    and read. Of a network for texts without classes, "vector" and the "distance" of each part in place of the numbers
+    of classes.
     """
 
     losses: np.ndarray

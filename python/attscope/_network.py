@@ -530,8 +530,8 @@ class Network:
         self, images: Images | Mapping[str, Any], layer: int | str, head: int | None = None, query: int | None = None
     ) -> Any:
         """The attention weights of images in one layer: [heads, queries, keys] for one image, [images, heads, queries,
-        keys] for a list, an array of several images or a folder. Of texts, [heads, queries, keys] for one, and a list of
-        such arrays for a list.
+        keys] for a list, an array of several images or a folder. Of texts, [heads, queries, keys] for one, and a list
+        of such arrays for a list.
 
         images: as in `predict()`, or one sample as in `run()`. A network for texts takes one text or a list of texts,
         whose keys are those of `tokens()`.
@@ -929,7 +929,7 @@ class Network:
         return inner
 
     def _explorer(self, given: Any = None) -> ctypes.c_void_p:
-        """The explorer of the network. given: a batch: of a network for texts, the explorer for texts as long as its."""
+        """The explorer of the network; of a network for texts, that for texts as long as the one in the batch."""
         handles = self._handles
         if given is not None and _texts.are_read(handles.network):
             length = max(given.fields[i].shape.dims[0] for i in range(given.field_count))
