@@ -287,9 +287,7 @@ static const att_result results[] = {
               FIXED},
      ATT_CRITERIA(minilm)},
     {.info = {"dong-encoder-mlps", PAPER, "Section 3.2", "MLPs slow the collapse down, also in text encoders.",
-              START_SCALE, ENCODERS,
-              "in single precision, so that a residual near 1e-6 is what rounding leaves; attscope measure --f64 takes "
-              "an hour for the run"},
+              START_SCALE, ENCODERS, "in single precision, whose rounding leaves 1e-6: residuals near it are noise"},
      ATT_CRITERIA(encoder_mlps)},
     {.info = {"dong-minilm-mlps", PAPER, "Section 3.2", "MLPs slow the collapse down, also in a trained encoder.",
               MINI_LM_SCALE, MINI_LM_RUN, FIXED},
