@@ -220,8 +220,10 @@ run 0 measure out/plain/model_best.safetensors data --with tns --amp --amp-force
 run 0 measure out/plain data --with tns --amp --amp-force
 err_has 'out/plain is a folder; using its model_best.safetensors'
 [ "$(instruments)" = 'tns ' ] || fail "figures of a run's folder: $(instruments)"
-run 1 measure alone data
-err_has 'attscope: alone is a folder without weights; expected model_best.safetensors'
+run 0 measure alone data --with tns
+err_has 'alone is a folder; using its some.safetensors'
+run 1 measure data data
+err_has 'attscope: data is a folder without weights; expected model_best.safetensors'
 
 # Weights and images are compared by content, not by path. The figures of other nodes stay.
 cp -r data copied
