@@ -121,10 +121,11 @@ att_status att_model_need_image(const att_model *model)
         return ATT_OK;
     for (int i = 0; input_of(model, i); i++)
         if (strcmp(input_of(model, i)->name, ATT_TOKENS) == 0)
-            return att_fail(context, ATT_ERR_UNSUPPORTED,
-                            "%s reads texts, and this needs a network that reads images; attscope embed and measure "
-                            "take texts",
-                            att_model_name(model));
+            return att_fail(
+                context, ATT_ERR_UNSUPPORTED,
+                "%s reads texts, and this needs a network that reads images; attscope embed, measure, maps, "
+                "ablate and serve take texts",
+                att_model_name(model));
     return att_fail(context, ATT_ERR_UNSUPPORTED, "%s has no input that is an image; its inputs are: %s",
                     att_model_name(model), att_model_inputs_describe(model, text));
 }
