@@ -30,6 +30,7 @@ static const kind kinds[] = {
     {"TFL3", 4, NULL, "TensorFlow Lite" FROM},
     {"\x93NUMPY", 0, NULL, "an array of NumPy; expected tensors with names"},
     {"\x1f\x8b", 0, NULL, "a gzip archive; unpack it"},
+    {"ustar", 257, NULL, "a tar archive; unpack it"},
     {NULL, 0, ".onnx", "ONNX" FROM},
     {NULL, 0, ".msgpack", MESSAGE_PACK},
     {NULL, 0, ".pb", "a graph of TensorFlow" SAVE},

@@ -6,7 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ATT_OTHER_FILE_BYTES = 32, ATT_OTHER_FILE_TEXT = 128 };
+enum {
+    ATT_OTHER_FILE_BYTES = 264, /* a tar archive has its signature at byte 257 */
+    ATT_OTHER_FILE_TEXT = 128
+};
 
 /* Writes what a file seems to be, and for some kinds what to do: "HDF5, as Keras writes; ...". Returns false, and
  * leaves text as it is, if neither the file's first bytes nor the ending of its name tell. begin: its first

@@ -769,6 +769,8 @@ SCRATCH_TEST(files_that_are_no_checkpoints_are_refused)
     OTHER(".pth", "\1\2\3\4\5\6\7\1 noise",
           "not a PyTorch checkpoint: expected a zip archive or a pickle, as torch.save() writes them");
     static const char *const endings[] = {"", ".pth", ".safetensors"};
+    char tar[512] = "net.pth";
+    memcpy(tar + 257, "ustar", 5);
     for (int i = 0; i < 3; i++) {
         OTHER(endings[i], "<!DOCTYPE html><html>", "seems to be an HTML page; download the file itself");
         OTHER(endings[i], "<HTML>not found</HTML>", "seems to be an HTML page");
@@ -779,6 +781,7 @@ SCRATCH_TEST(files_that_are_no_checkpoints_are_refused)
         OTHER(endings[i], "\x1c\0\0\0TFL3\0\0\0\0", "seems to be TensorFlow Lite");
         OTHER(endings[i], "\x93NUMPY\1\0v\0{'descr'", "seems to be an array of NumPy");
         OTHER(endings[i], "\x1f\x8b\x08\0\0\0\0\1\0\3", "seems to be a gzip archive; unpack it");
+        OTHER(endings[i], tar, "seems to be a tar archive; unpack it");
         OTHER(endings[i], "\x08\x08\x12\x07pytorch\x1a", "seems to be ONNX; open the PyTorch checkpoint");
         OTHER(endings[i], "\x08\x07\x3a\xff\xff\xff\x7f\x0a", "seems to be ONNX");
     }
