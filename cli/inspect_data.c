@@ -6,7 +6,7 @@
 #include "paths.h"
 #include "stop.h"
 
-enum { SPLITS = 3, LOOKED_AT = 1000 };
+enum { SPLITS = 3, LOOKED_AT = 1000, REASON = CLI_PATH + 512 };
 
 static const char *const split_names[SPLITS] = {"train", "validation", "test"};
 
@@ -114,6 +114,28 @@ static bool stop_wanted(void *user)
     return cli_stop_asked();
 }
 
+/* Whether weights can be found there; if not, the context has the reason. */
+static att_status try_checkpoint(att_context *context, const char *path)
+{
+    char found[CLI_PATH];
+    att_tensors *file = NULL;
+    if (cli_is_folder(path))
+        return att_network_find_file(context, path, found, sizeof found);
+    att_status status = att_tensors_open(context, path, &file);
+    att_tensors_close(&file);
+    return status;
+}
+
+/* Fails with both reasons. */
+static int refuse(att_context *quiet, const facts *f)
+{
+    char as_data[REASON];
+    snprintf(as_data, sizeof as_data, "%s", att_context_message(quiet));
+    try_checkpoint(quiet, f->path);
+    return cli_failure("%s holds neither a checkpoint nor a data set; as a checkpoint: %s; as a data set: %s", f->path,
+                       att_context_message(quiet), as_data);
+}
+
 static int open_data(cli_app *cli, facts *f)
 {
     const char *names[SPLITS] = {NULL};
@@ -126,10 +148,7 @@ static int open_data(cli_app *cli, facts *f)
     att_status status = find_kind(quiet, f);
     if (status == ATT_OK)
         list_splits(quiet, f, names);
-    int code = status == ATT_ERR_STOPPED ? CLI_STOPPED
-               : status == ATT_OK        ? CLI_OK
-                                         : cli_failure("%s holds neither a checkpoint nor a data set: %s", f->path,
-                                                       att_context_message(quiet));
+    int code = status == ATT_ERR_STOPPED ? CLI_STOPPED : status == ATT_OK ? CLI_OK : refuse(quiet, f);
     att_context_destroy(&quiet);
     return code == CLI_OK ? open_splits(cli, f, names) : code;
 }
@@ -304,10 +323,10 @@ static void write_facts(att_json_writer *w, const void *from)
 
 bool cli_is_data(const cli_app *cli, const char *path)
 {
-    char found[CLI_PATH];
-    return cli_is_collection(path) &&
-           !(cli_is_folder(path) &&
-             att_network_find_file(cli->context, path, found, sizeof found) != ATT_ERR_NOT_FOUND);
+    if (!cli_is_collection(path))
+        return false;
+    const att_status status = try_checkpoint(cli->context, path);
+    return status == ATT_ERR_NOT_FOUND || (status == ATT_ERR_FORMAT && !cli_is_folder(path));
 }
 
 int cli_inspect_data(cli_app *cli, const char *path, const char *json)

@@ -171,7 +171,25 @@ out_has 'data, train: 16 images with masks, 3 classes'
 out_has 'data, val: 5 images with masks, 3 classes'
 mkdir empty
 run 1 inspect empty
-err_has 'attscope: empty holds neither a checkpoint nor a data set: empty: it contains no .jpg'
+err_has 'attscope: empty holds neither a checkpoint nor a data set; as a checkpoint: empty is a folder without weights; '
+err_has '; as a data set: empty: it contains no .jpg'
+touch empty/b.pth empty/a.pth
+run 1 inspect empty
+err_has 'as a checkpoint: empty holds several checkpoints: a.pth, b.pth; name one of them; as a data set: '
+
+# What an archive's name does not tell, its content does.
+cp "$here/../goldens/checkpoints/vit_old.pth" weights.pth.tar
+cp weights.pth.tar weights.tar
+tar -cf packed.pth.tar weights.tar
+tar -cf data.tar data
+for file in weights.pth.tar weights.tar; do
+    run 0 inspect $file
+    out_has "file         $file"
+done
+run 1 inspect packed.pth.tar
+err_has 'as a checkpoint: packed.pth.tar: expected a safetensors file or a PyTorch checkpoint, but it seems to be a tar archive; unpack it'
+run 0 inspect data.tar
+out_has ' images'
 
 # What does not fit is said in one sentence.
 sed 's/dog/cat/' names.txt >wrong.txt
