@@ -29,10 +29,12 @@
  *                         a cell. (Zeiler and Fergus, ECCV 2014)
  *   rollout               att_explorer_rollout() of e up to the last layer; it does not depend on the class
  *   flow                  the largest flow from the tokens that the head reads, e_i above the last layer, to each patch
- *                         below the first. The capacity from token i above a layer to token j below it is (A + I)_ij /
- * 2 with A the mean over the heads of a; it does not depend on the class. At most 256 tokens. (Abnar and Zuidema, ACL
- * 2020) random                numbers drawn from U(0, 1), for comparisons centre                -((y - (h - 1) / 2)^2 /
- * h^2 + (x - (w - 1) / 2)^2 / w^2) of a grid of h x w cells, for comparisons: photographers put objects in the middle
+ *                         below the first. The capacity from token i above a layer to token j below it is half of
+ *                         (A + I)_ij, with A the mean over the heads of a; it does not depend on the class. At most 256
+ *                         tokens. (Abnar and Zuidema, ACL 2020)
+ *   random                numbers drawn from U(0, 1), for comparisons
+ *   centre                -((y - (h - 1) / 2)^2 / h^2 + (x - (w - 1) / 2)^2 / w^2) of a grid of h x w cells, for
+ *                         comparisons: photographers put objects in the middle
  *
  * A map of a text has one row, with a cell for each token; methods that change pixels need an image
  * (att_relevance_method_info.needs_image).
