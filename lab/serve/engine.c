@@ -176,13 +176,16 @@ att_batch att_engine_seat_inputs(const att_opened *o, const att_seat *s, att_sea
                              : att_engine_inputs(o, s->pixels, &s->place, &room->field, room->data);
 }
 
+/* inputs: NULL: of the network's own shapes */
 static att_status create_explorer(const att_opened *o, const att_batch *inputs, att_seat *s)
 {
-    const bool compared = !att_engine_has_classes(o);
+    att_explorer_form form = att_explorer_form_whole();
+    if (!att_engine_has_classes(o))
+        form.outputs = att_engine_vector(o);
     s->has_run = false;
     att_relevance_destroy(&s->relevance);
     att_explorer_destroy(&s->explorer);
-    return att_explorer_create_for(o->network, inputs, compared ? att_engine_vector(o) : NULL, &s->explorer);
+    return att_explorer_create_form(o->network, &form, inputs, &s->explorer);
 }
 
 att_status att_engine_prepare_seat(const att_opened *o, att_seat *s)
@@ -218,7 +221,7 @@ static att_status prepare_first(const att_opened *o, att_seat *s)
     ATT_TRY(att_model_need_image(att_network_model(o->network)));
     s->height = transform.height;
     s->width = transform.width;
-    return att_explorer_create(o->network, &s->explorer);
+    return create_explorer(o, NULL, s);
 }
 
 att_batch att_engine_inputs(const att_opened *o, const float *pixels, const att_geometry *place, att_field *field,

@@ -6,6 +6,7 @@
 #include "base/core/clock.h"
 #include "lab/runs/ablation/ablation.h"
 #include "lab/serve/engine_parts.h"
+#include "networks/tasks/answer.h"
 #include "networks/tasks/draw.h"
 #include "networks/tasks/pixels.h"
 #include "study/explore/explorer.h"
@@ -202,16 +203,13 @@ static att_status write_vector(att_engine *engine, att_opened *o, const att_seat
     const att_engine_view unchanged = {view->path, view->image, ""};
     att_seat *first;
     ATT_TRY(run_view(engine, o, &unchanged, &first));
-    int64_t width = 0;
-    for (int f = 0; f < s->answers.field_count; f++)
-        if (strcmp(s->answers.fields[f].name, name) == 0)
-            width = att_shape_count(s->answers.fields[f].shape);
+    const void *vector;
+    const int64_t width = att_shape_count(att_answer_field(&s->answers, name, &vector)->shape);
     att_json_put_object(writer, "vector");
     att_json_put_string(writer, "name", name);
     att_json_put_integer(writer, "width", width);
-    att_json_put_number(
-        writer, "distance",
-        att_ablation_distance(att_batch_field(&s->answers, name), att_batch_field(&first->answers, name), width));
+    att_json_put_number(writer, "distance",
+                        att_ablation_distance(vector, att_batch_field(&first->answers, name), width));
     att_json_end_object(writer);
     return ATT_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/core/error.h"
 #include "data/dataset.h"
 #include "lab/runs/ablation/ablation.h"
+#include "networks/tasks/answer.h"
 #include "networks/tasks/score.h"
 #include "study/network/network.h"
 
@@ -115,14 +116,6 @@ static att_status take_vectors(att_ablation *a, const float *vectors, int64_t wi
     return ATT_OK;
 }
 
-static int64_t width_of(const att_batch *answers, const char *name)
-{
-    for (int f = 0; f < answers->field_count; f++)
-        if (strcmp(answers->fields[f].name, name) == 0)
-            return att_shape_count(answers->fields[f].shape);
-    return 0;
-}
-
 static att_status report(const att_ablation *a)
 {
     const double seconds = att_seconds_now() - a->started, rate = (double)a->runs / seconds;
@@ -148,8 +141,9 @@ static att_status run_changes(att_ablation *a, const att_batch *tiled, int first
     ATT_TRY(set_changes(a, first, count, images.count));
     ATT_TRY(att_explorer_run_samples(a->explorer, tiled, count * images.count, &answers));
     const char *name = a->vector ? a->vector : att_network_class_output(a->network);
-    const int64_t width = a->vector ? width_of(&answers, name) : a->classes;
-    const float *numbers = att_batch_field(&answers, name);
+    const void *data;
+    const int64_t width = att_shape_count(att_answer_field(&answers, name, &data)->shape);
+    const float *numbers = data;
     for (int c = 0; c < count; c++, numbers += images.count * width)
         if (a->vector)
             ATT_TRY(take_vectors(a, numbers, width, first + c, images));

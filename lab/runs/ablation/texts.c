@@ -1,7 +1,5 @@
 /* Ablations of texts. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/core/clock.h"
 #include "base/core/error.h"
@@ -28,6 +26,7 @@ typedef struct pass {
     const att_ablation_options *options;
     const att_token_texts *texts;
     int64_t *order; /* of the texts, the shortest first, so that the network is compiled once for each length */
+    int64_t before; /* runs of earlier passes */
     int length;     /* of the texts that the explorer takes */
 } pass;
 
@@ -77,39 +76,25 @@ static att_status prepare_length(pass *p, const att_batch *inputs, int length)
     return first ? begin(p) : ATT_OK;
 }
 
-/* Sorts the texts by their number of tokens; those of one length keep their order. */
-static att_status sort(pass *p)
-{
-    const att_token_ids *texts = p->texts->texts;
-    ATT_TRY(att_new(p->ablation->context, &p->order, (size_t)p->texts->count, "the order of texts"));
-    for (int64_t i = 0; i < p->texts->count; i++) {
-        int64_t at = i;
-        for (; at > 0 && texts[p->order[at - 1]].count > texts[i].count; at--)
-            p->order[at] = p->order[at - 1];
-        p->order[at] = i;
-    }
-    return ATT_OK;
-}
-
 /* --- passes ------------------------------------------------------------------------------------------------------- */
 
 static att_status run_text(pass *p, int64_t index)
 {
     att_text_inputs room;
+    att_ablation *a = p->ablation;
     const att_token_ids *text = &p->texts->texts[index];
-    att_batch inputs = att_network_text_inputs(p->ablation->network, text, &room);
+    att_batch inputs = att_network_text_inputs(a->network, text, &room);
     inputs.indices = &index;
     ATT_TRY(prepare_length(p, &inputs, text->count));
-    return att_ablation_observe(p->ablation, &inputs, NULL);
+    a->pass_runs = p->before + p->texts->count * (1 + (int64_t)a->tried.count);
+    return att_ablation_observe(a, &inputs, NULL);
 }
 
 static att_status run_all(pass *p)
 {
-    const int64_t before = p->ablation->pass_runs;
-    for (int64_t i = 0; i < p->texts->count; i++) {
-        p->ablation->pass_runs = before + p->texts->count * (1 + (int64_t)p->ablation->tried.count);
+    p->before = p->ablation->pass_runs;
+    for (int64_t i = 0; i < p->texts->count; i++)
         ATT_TRY(run_text(p, p->order[i]));
-    }
     return ATT_OK;
 }
 
@@ -125,7 +110,7 @@ static att_status correlate(const pass *p)
 
 static att_status run(pass *p)
 {
-    ATT_TRY(sort(p));
+    ATT_TRY(att_network_order_texts(p->ablation->network, p->texts->texts, p->texts->count, &p->order));
     if (!p->ablation->greedy) {
         ATT_TRY(run_all(p));
         ATT_TRY(att_ablation_conclude(p->ablation));

@@ -4,8 +4,10 @@
 
 #include <attscope/task.h>
 
+#include "base/core/export.h"
+
 /* Returns the field `name` and sets *data to its data; NULL if there is none. */
-const att_field *att_answer_field(const att_batch *answer, const char *name, const void **data);
+ATT_FOR_LAB const att_field *att_answer_field(const att_batch *answer, const char *name, const void **data);
 /* Returns the name of a class; NULL if it has none. */
 const char *att_answer_label(const att_answer_options *options, int class_number);
 /* Fails with ERR_MISMATCH: the network has no head, `consequence`. */

@@ -18,9 +18,11 @@ static att_status prepare(att_explorer *explorer, const att_shapes *shapes)
     return att_explorer_bind(explorer, explorer->inference.session);
 }
 
-/* Of explorers of one sample. */
-static const att_explorer_form whole = {
-    .samples = 1, .rows = true, .heads = true, .uniform = true, .branches = true, .tokens = true};
+att_explorer_form att_explorer_form_whole(void)
+{
+    return (att_explorer_form){
+        .samples = 1, .rows = true, .heads = true, .uniform = true, .branches = true, .tokens = true};
+}
 
 static att_status create(att_network *network, const att_shapes *shapes, const att_explorer_form *form,
                          att_explorer **out)
@@ -52,13 +54,14 @@ att_status att_explorer_create_form(att_network *network, const att_explorer_for
 
 att_status att_explorer_create(att_network *network, att_explorer **out)
 {
-    return att_explorer_create_form(network, &whole, NULL, out);
+    const att_explorer_form form = att_explorer_form_whole();
+    return att_explorer_create_form(network, &form, NULL, out);
 }
 
 att_status att_explorer_create_for(att_network *network, const att_batch *inputs, const char *outputs,
                                    att_explorer **out)
 {
-    att_explorer_form form = whole;
+    att_explorer_form form = att_explorer_form_whole();
     ATT_TRY(att_require(network->context, inputs, "the inputs of an explorer"));
     form.outputs = outputs;
     return att_explorer_create_form(network, &form, inputs, out);

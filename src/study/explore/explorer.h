@@ -74,7 +74,9 @@ struct att_explorer {
     bool has_run;
 };
 
-/* As att_explorer_create(), for an evaluation. inputs: one sample of the shapes of all; NULL: the network's own. */
+/* What att_explorer_create() makes: all changes of one sample, with rows and the task's outputs. */
+ATT_FOR_LAB att_explorer_form att_explorer_form_whole(void);
+/* As att_explorer_create(), of another form. inputs: one sample of the shapes of all; NULL: the network's own. */
 ATT_FOR_LAB ATT_MUST_CHECK att_status att_explorer_create_form(att_network *network, const att_explorer_form *form,
                                                                const att_batch *inputs, att_explorer **explorer);
 /* Selects samples [first, first + count) of the next run, which later changes and resets concern; at first all. */

@@ -3,6 +3,7 @@
 #define ATT_NETWORK_NETWORK_H
 
 #include <attscope/checkpoint.h>
+#include <attscope/encoder.h>
 #include <attscope/network.h>
 
 #include "base/core/export.h"
@@ -147,5 +148,11 @@ att_status att_network_explain_path(const att_network *network, const char *path
 /* As att_network_run(). places: as above. */
 att_status att_network_run_placed(att_network *network, const att_batch *inputs, const att_geometry *places,
                                   att_batch *answers);
+
+/* Sets *order, which the caller frees, to the indices [count] of the texts, the shortest first; those of one length
+ * keep their order. *order may be set on failure, too. Errors: ERR_ARGUMENT for a text that does not have 1 to
+ * att_network_most_tokens() tokens; ERR_MEMORY. */
+ATT_FOR_LAB att_status att_network_order_texts(const att_network *network, const att_token_ids *texts, int64_t count,
+                                               int64_t **order);
 
 #endif

@@ -69,37 +69,45 @@ static att_status check(const reader *r)
     if (r->count < 1 || r->options->batch_size < 1)
         return att_fail(context, ATT_ERR_ARGUMENT, "%lld texts in batches of %d, expected at least 1 of both",
                         (long long)r->count, r->options->batch_size);
-    ATT_TRY(att_require(context, r->texts, "the texts of a run"));
-    for (int64_t i = 0; i < r->count; i++) {
-        ATT_TRY(att_require(context, r->texts[i].tokens, "the tokens of a text"));
-        if (r->texts[i].count < 1 || r->texts[i].count > r->most)
-            return att_fail(context, ATT_ERR_ARGUMENT,
+    return att_require(context, r->texts, "the texts of a run");
+}
+
+static att_status check_lengths(const att_network *network, const att_token_ids *texts, int64_t count)
+{
+    const int most = att_network_most_tokens(network);
+    for (int64_t i = 0; i < count; i++) {
+        ATT_TRY(att_require(network->context, texts[i].tokens, "the tokens of a text"));
+        if (texts[i].count < 1 || texts[i].count > most)
+            return att_fail(network->context, ATT_ERR_ARGUMENT,
                             "text %lld has %d tokens; %s takes 1 to %d: shorten or divide longer texts", (long long)i,
-                            r->texts[i].count, att_model_name(r->network->model), r->most);
+                            texts[i].count, att_model_name(network->model), most);
     }
     return ATT_OK;
 }
 
-/* Pairs (length, index), sorted: few enough for a counting sort, which keeps the order of texts of one length. */
-static att_status sort(reader *r)
+/* A counting sort, since there are few lengths. */
+att_status att_network_order_texts(const att_network *network, const att_token_ids *texts, int64_t count,
+                                   int64_t **order)
 {
+    const int most = att_network_most_tokens(network);
     int64_t *starts, at = 0;
-    ATT_TRY(att_new(r->network->context, &r->order, (size_t)r->count, "the order of texts"));
-    ATT_TRY(att_new(r->network->context, &starts, (size_t)r->most + 2, "the order of texts"));
-    for (int64_t i = 0; i < r->count; i++)
-        starts[r->texts[i].count + 1]++;
-    for (int length = 0; length <= r->most; length++)
+    ATT_TRY(check_lengths(network, texts, count));
+    ATT_TRY(att_new(network->context, order, (size_t)count, "the order of texts"));
+    ATT_TRY(att_new(network->context, &starts, (size_t)most + 2, "the order of texts"));
+    for (int64_t i = 0; i < count; i++)
+        starts[texts[i].count + 1]++;
+    for (int length = 0; length <= most; length++)
         starts[length + 1] += starts[length];
-    for (; at < r->count; at++)
-        r->order[starts[r->texts[at].count]++] = at;
-    att_free(r->network->context, starts);
+    for (; at < count; at++)
+        (*order)[starts[texts[at].count]++] = at;
+    att_free(network->context, starts);
     return ATT_OK;
 }
 
 static att_status begin(reader *r)
 {
     ATT_TRY(check(r));
-    ATT_TRY(sort(r));
+    ATT_TRY(att_network_order_texts(r->network, r->texts, r->count, &r->order));
     const size_t most = (size_t)r->most * (size_t)r->options->batch_size * ATT_MAX_INPUTS;
     ATT_TRY(att_new(r->network->context, &r->numbers, most, "the tokens of texts"));
     r->started = att_seconds_now();

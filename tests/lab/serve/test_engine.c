@@ -969,6 +969,8 @@ FIXTURE_TEST(a_projection_gives_no_probabilities)
     assert_non_null(strstr(o.json, "are features, not scores of classes"));
     assert_null(strstr(o.json, "\"top\""));
     assert_null(strstr(o.json, "\"logits\""));
+    assert_non_null(strstr(o.json, "\"vector\":{\"name\":\"features\",\"width\":"));
+    assert_non_null(strstr(o.json, "\"distance\":0}"));
     assert_non_null(strstr(o.json, "\"relevance\":[]"));
     end(&o);
 }

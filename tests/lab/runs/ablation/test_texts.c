@@ -146,6 +146,30 @@ TEST(an_ablation_of_vectors_has_no_accuracy)
     att_network_close(&network);
 }
 
+static bool compare_total(void *user, const att_progress *progress)
+{
+    int *runs = user;
+    assert_int_equal(progress->total, TEXTS * (1 + PARTS));
+    *runs = (int)progress->done;
+    return true;
+}
+
+TEST(progress_counts_all_runs_from_the_first_text_on)
+{
+    int runs = 0;
+    att_ablation *ablation;
+    att_network *network = open_network("bert");
+    att_ablation_options options = att_ablation_options_defaults();
+    options.heads = "all";
+    options.branches = "all";
+    options.progress = compare_total;
+    options.progress_user = &runs;
+    must(att_ablate_texts(network, &texts, &options, &ablation));
+    assert_int_equal(runs, TEXTS * (1 + PARTS));
+    att_ablation_destroy(&ablation);
+    att_network_close(&network);
+}
+
 TEST(greedy_steps_of_a_classifier_keep_its_answers)
 {
     att_network *network = open_network("bert_classes");
