@@ -109,6 +109,9 @@ typedef struct att_family {
     att_status (*recognise)(att_context *context, const att_tensors *file, att_option_values *found);
     /* Corrects options that recognise() derived from tensors that fit several networks. */
     void (*disambiguate)(const att_tensors *file, const att_known *known, att_option_values *found);
+    /* Appends why recognise() found this image size in tensors that fit other sizes, too: "its windows are ...". NULL:
+     * the positions can form a square. */
+    void (*explain_size)(const att_tensors *file, const att_option_values *found, att_text *text);
     /* Sets options that only the tensors determine. `options` are complete. */
     att_status (*fit)(att_context *context, const att_tensors *file, void *options);
     /* Handles an argument of timm's constructor that has another form than the option here, such as two ratios in one

@@ -6,6 +6,8 @@
 
 #include "base/core/error.h"
 #include "base/core/memory.h"
+#include "networks/models/patches.h"
+#include "networks/models/position_grid.h"
 
 static const char VARIANT[] = "the model's defaults";
 static const char TENSORS[] = "the tensors", IMPLIED[] = "following from these";
@@ -97,16 +99,50 @@ static void append_defaults(const att_identification *s, const att_option_values
     }
 }
 
-/* Appends the size of images that follows from the number of positions. */
-static void append_square(const att_identification *s, const att_option_values *found, const att_option_values *own,
-                          att_text *text)
+/* Whether a source gives an image size with the grid of patches that the tensors were taken for. */
+static bool is_grid_given(const att_identification *s, const att_option_values *found)
 {
+    const att_option_value *patch = att_options_find(found, "patch_size");
+    int given[2], taken[2];
+    return att_patches_grid(&s->config.options, patch, given) && att_patches_grid(found, patch, taken) &&
+           memcmp(given, taken, sizeof given) == 0;
+}
+
+/* Whether the tensors were taken for a square grid although the tokens before the patches then have, or lack, positions
+ * unlike in the named network, and no source says so. */
+static bool contradicts_tokens(const att_identification *s, const att_option_values *found,
+                               const att_option_values *own)
+{
+    const att_option *embeds = att_option_find(s->variant.family->options, "embed_class");
+    return embeds && att_positions_prefix(found) > 0 && att_options_find(found, "img_size") &&
+           !att_option_same(embeds, found, own) && !att_identify_provider(s, embeds->key) && !is_grid_given(s, found);
+}
+
+/* Appends the size of images that follows from tensors which fit other sizes, too. */
+static void append_size(const att_identification *s, const att_option_values *found, const att_option_values *own,
+                        att_text *text)
+{
+    const att_family *family = s->variant.family;
+    const bool embeds = att_options_number(found, "embed_class", 0) != 0, unlike = contradicts_tokens(s, found, own);
     att_preprocess images = {0}, named = {0};
     att_options_size(found, &images);
     att_options_size(own, &named);
-    if (images.height > 0 && !att_identify_provider(s, "img_size") &&
-        (images.height != named.height || images.width != named.width))
-        att_text_append(text, "; assumed: img_size %d, because the positions can form a square", images.height);
+    const bool sized = images.height > 0 && !att_identify_provider(s, "img_size") &&
+                       (images.height != named.height || images.width != named.width);
+    if (!sized && !unlike)
+        return;
+    att_text_append(text, "; assumed: ");
+    if (sized)
+        att_text_append(text, "img_size %d%s", images.height, unlike ? ", " : ", because ");
+    if (unlike)
+        att_text_append(text, "embed_class %s, because ", embeds ? "true" : "false");
+    if (family->explain_size)
+        family->explain_size(s->file, found, text);
+    else
+        att_text_append(text, "the positions can form a square");
+    if (unlike)
+        att_text_append(text, " with%s that of the class token; for oblong images give img_size H W (--img-size H W)",
+                        embeds ? "" : "out");
 }
 
 att_status att_identify_describe(const att_identification *s, const att_option_values *own,
@@ -130,14 +166,13 @@ att_status att_identify_describe(const att_identification *s, const att_option_v
         att_text_append(&brief, "; weights: %s", att_tensors_origin(s->file));
     att_text_append(&brief, "%s", notes);
     att_text *const texts[] = {&text, &brief};
-    const bool by_caller = s->name_from == att_from_caller && !s->is_described,
-               by_names = s->name_from == att_from_tensor_names;
-    for (int i = 0; i < 2 && (by_caller || by_names); i++) {
+    const bool by_caller = s->name_from == att_from_caller, by_names = s->name_from == att_from_tensor_names;
+    for (int i = 0; i < 2 && !s->is_described; i++) {
         if (by_caller)
             append_assumed(s, identity->name, &identity->options, found, texts[i]);
-        else
+        else if (by_names)
             append_defaults(s, &identity->options, texts[i]);
-        append_square(s, found, own, texts[i]);
+        append_size(s, found, own, texts[i]);
     }
     bool failed = text.failed || brief.failed || s->notes.failed;
     if (!failed) {

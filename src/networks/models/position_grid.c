@@ -65,7 +65,7 @@ static bool find_grid(const int file_grid[2], const att_option_values *file_opti
  * positions, for example, can also be 6 x 8 patches and the class token. This interpretation is chosen if the named
  * network has a position for the class token, and the remaining number of patches is that of the file's own image size,
  * or has the proportions of the requested size. In the same way, 50 positions can be 5 x 10 patches without the class
- * token instead of 7 x 7 patches with it. */
+ * token instead of 7 x 7 patches with it. A square that nothing confirms is called assumed (identify_origin.c). */
 void att_positions_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found)
 {
     att_shape shape;

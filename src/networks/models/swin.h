@@ -63,10 +63,13 @@ bool att_swin_has_extra_norm(const att_swin *net, int s, int b);
 /* Writes the windows of all stages in the shortest form: "7", "8,16" (height, width), "7,7,14,7" (one per stage). */
 void att_swin_format_windows(int (*windows)[2], int stages, char *text, size_t size);
 
-/* att_family.foreign, build, recognise, check_undetermined, regrids, is_added, layer */
+/* att_family.foreign, build, recognise, disambiguate, explain_size, check_undetermined, regrids, is_added, layer */
 att_foreign att_swin_foreign(const att_context *context, const att_tensors *file);
 void att_swin_build(att_graph *graph, const void *options, att_features *features);
 att_status att_swin_recognise(att_context *context, const att_tensors *file, att_option_values *found);
+/* A window that a stage's grid clips shows the size of the images. */
+void att_swin_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found);
+void att_swin_explain_size(const att_tensors *file, const att_option_values *found, att_text *text);
 att_status att_swin_check_undetermined(att_context *context, const att_tensors *file,
                                        const att_option_sources *sources);
 bool att_swin_regrids(const void *options, const att_option_values *file_options, const char *name, att_shape file,

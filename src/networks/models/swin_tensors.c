@@ -1,4 +1,5 @@
 /* Recognises Swin Transformers by timm's tensor names. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -239,11 +240,78 @@ static void read_attention(const recognition *r, int stage, int *heads, int *sid
     }
 }
 
+/* Sides of the first stage's grid that give the windows of the tables, in tokens. */
+typedef struct grid_range {
+    int low, high, likely;
+} grid_range;
+
+/* Whether a grid of this side gives these windows, those of the first stage clipped to the grid of each stage. *steps:
+ * how many stages fill up their windows, and twice how many fill up their grid before it is halved. */
+static bool gives_windows(int side, const int *windows, int stages, int *steps)
+{
+    *steps = 0;
+    for (int s = 0; s < stages; s++, side = (side + 1) / 2) {
+        if (windows[s] != (side < windows[0] ? side : windows[0]))
+            return false;
+        *steps += (side % windows[s] != 0) + (s + 1 < stages ? 2 * (side % 2) : 0);
+    }
+    return true;
+}
+
+/* Returns false if no window is clipped: then they say nothing of the grid. The likely grid is the one that is filled
+ * up least, the largest if there are several. */
+static bool find_grid(const int *windows, int stages, grid_range *range)
+{
+    int least = INT_MAX, steps, clipped = 0;
+    *range = (grid_range){0};
+    while (clipped < stages && windows[clipped] >= windows[0])
+        clipped++;
+    const int64_t most = clipped < stages ? (int64_t)windows[clipped] << clipped : 0;
+    for (int side = windows[0]; side <= most; side++) {
+        if (!gives_windows(side, windows, stages, &steps))
+            continue;
+        range->low = range->low ? range->low : side;
+        range->high = side;
+        if (steps <= least)
+            range->likely = side, least = steps;
+    }
+    return range->high > 0;
+}
+
+/* The same for the windows in the options. */
+static bool find_grid_of(const att_option_values *found, grid_range *range)
+{
+    int windows[ATT_STAGES];
+    const int count = att_text_to_list(att_options_text(found, "window_size"), 1, 65536, windows, ATT_STAGES);
+    return count > 2 && find_grid(windows, count, range);
+}
+
+void att_swin_disambiguate(const att_tensors *file, const att_known *known, att_option_values *found)
+{
+    grid_range range;
+    int own[2];
+    (void)file;
+    if (att_patches_grid(known->own, att_options_find(found, "patch_size"), own) && find_grid_of(found, &range) &&
+        own[0] == own[1] && own[0] >= range.low && own[0] <= range.high)
+        att_option_copy("img_size", known->own, found);
+}
+
+void att_swin_explain_size(const att_tensors *file, const att_option_values *found, att_text *text)
+{
+    grid_range range = {0};
+    (void)file;
+    find_grid_of(found, &range);
+    const int patch = (int)att_options_find(found, "patch_size")->numbers[0];
+    att_text_append(text, "its windows of %s tokens are those of images of %d to %d pixels",
+                    att_options_text(found, "window_size"), range.low * patch, range.high * patch);
+}
+
 static void read_stages(recognition *r, att_option_values *found)
 {
     char text[ATT_OPTION_TEXT_BYTES];
     int windows[ATT_STAGES][2] = {{0}};
     bool all_heads = true, all_windows = true, same = true;
+    grid_range range;
     for (int s = 0; s < r->depths.count; s++) {
         read_attention(r, s, &r->heads[s], &windows[s][0]);
         windows[s][1] = windows[s][0];
@@ -259,6 +327,8 @@ static void read_stages(recognition *r, att_option_values *found)
     att_swin_format_windows(windows, r->depths.count, text, sizeof text);
     if (all_windows && (same || r->depths.count != 2)) /* a list of two is height and width */
         att_options_set_text(found, "window_size", text);
+    if (find_grid_of(found, &range))
+        att_patches_read_side(range.likely, found);
 }
 
 static void read_bias(const recognition *r, att_option_values *found)

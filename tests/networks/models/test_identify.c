@@ -128,6 +128,42 @@ PLACE_TEST(positions_of_oblong_and_square_grids_are_distinguished)
     has_class_position(p, "deit3_small_patch16_224", &flags, 0);
 }
 
+/* 25 positions fit 5 x 5 patches, or 4 x 6 patches and the class token, which the named network has. */
+PLACE_TEST(a_square_that_contradicts_the_named_network_is_called_assumed)
+{
+    static const char assumed[] =
+        "; assumed: img_size 40, embed_class false, because the positions can form a square "
+        "without that of the class token; for oblong images give img_size H W",
+                      class_only[] = "; assumed: embed_class false, because";
+    att_option_values options = small(), flags = att_options_none();
+    att_identity found;
+    att_options_set(&options, "embed_dim", 192), att_options_set(&options, "num_heads", 3);
+    att_options_set_sides(&options, "img_size", 32, 48);
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", NULL, &found));
+    says(found.brief, assumed), says(found.origin, assumed);
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"patch_size\": 8, \"depth\": 2}}");
+    CHECK(p->context, identify(p, NULL, NULL, &found));
+    says(found.brief, assumed);
+    write_beside(p, "config.json", "{}");
+    att_options_set_sides(&flags, "img_size", 32, 48);
+    has_class_position(p, "vit_tiny_patch16_224", &flags, 1);
+    att_options_set_sides(&flags, "img_size", 40, 40); /* says that the grid is a square */
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &found));
+    assert_null(strstr(found.brief, "embed_class"));
+    att_options_set_sides(&flags, "img_size", 224, 224); /* may be to resample either */
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &found));
+    says(found.brief, class_only);
+    att_options_set(&flags, "embed_class", 0);
+    CHECK(p->context, identify(p, "vit_tiny_patch16_224", &flags, &found));
+    assert_null(strstr(found.brief, "embed_class"));
+    flags = att_options_none(); /* DeiT III's class token has no position */
+    att_options_set(&flags, "num_heads", 3);
+    CHECK(p->context, identify(p, "deit3_small_patch16_224", &flags, &found));
+    assert_null(strstr(found.brief, "embed_class"));
+}
+
 /* 50 positions fit 5 x 10 patches, or 7 x 7 patches and the class token. */
 PLACE_TEST(timm_says_that_the_class_token_has_no_position)
 {

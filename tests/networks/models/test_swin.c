@@ -332,6 +332,36 @@ PLACE_TEST(a_small_file_keeps_its_windows_and_says_so)
     assert_string_equal(att_options_text(&found.options, "window_size"), "7");
 }
 
+/* Windows that are clipped to the grid of a stage show the size of the images. Several sizes give the same windows; of
+ * those for which least is filled up, the largest is taken. */
+PLACE_TEST(clipped_windows_show_the_size_of_the_images)
+{
+    static const struct {
+        int side, low, high;
+        const char *windows;
+    } sizes[] = {{112, 100, 128, "7,7,7,4"}, {64, 52, 64, "7,7,4,2"},    {96, 84, 96, "7,7,6,3"},
+                 {160, 132, 160, "7,7,7,5"}, {192, 164, 192, "7,7,7,6"}, {32, 28, 32, "7,4,2,1"}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        att_option_values options = square(), flags = att_options_none();
+        att_identity found;
+        char text[160];
+        att_options_set(&options, "img_size", sizes[i].side);
+        att_options_set_text(&options, "depths", "1,1,1,1"), att_options_set_text(&options, "stage_heads", "1,2,3,4");
+        write_model(p, SWIN, &options, false);
+        CHECK(p->context, identify(p, SWIN, NULL, &found));
+        assert_string_equal(att_options_text(&found.options, "window_size"), sizes[i].windows);
+        assert_int_equal(att_options_number(&found.options, "img_size", -1), sizes[i].side);
+        snprintf(text, sizeof text,
+                 "; assumed: img_size %d, because its windows of %s tokens are those of images of %d to %d pixels",
+                 sizes[i].side, sizes[i].windows, sizes[i].low, sizes[i].high);
+        says(found.brief, text);
+        att_options_set(&flags, "img_size", 224);
+        CHECK(p->context, identify(p, SWIN, &flags, &found));
+        assert_int_equal(att_options_number(&found.options, "img_size", -1), 224);
+        assert_null(strstr(found.brief, "because"));
+    }
+}
+
 PLACE_TEST(another_version_than_the_file_s_is_refused)
 {
     att_option_values options = square(), flags = att_options_none();
