@@ -29,6 +29,8 @@ typedef struct facts {
     int64_t parameters; /* number of elements in weights */
     bool has_forms;     /* there are heads that attend by position with a quadratic form */
     cli_degenerate degenerate;
+    int code;           /* of the command: not CLI_OK if the weights do not fit the network */
+    char refusal[1024]; /* why they do not; "": they do */
 } facts;
 
 /* Copies text from the file, truncated to fit and without control characters. Returns `shown`. */
@@ -50,25 +52,49 @@ static bool is_parameter(const att_tensors *file, const char *name)
     return !att_checkpoint_owns(file, name);
 }
 
+/* Whether the caller changes what a new training run would start with other values: the head and the modules. */
+static bool is_changed(const settings *s)
+{
+    static const char *const keys[] = {"task", "num_classes", "modules", "head"};
+    bool changed = false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        changed = changed || att_options_find(&s->network.options, keys[i]);
+    return changed;
+}
+
+/* Says what a command that runs the network would say about the weights. weights: NULL: they are checked only. */
+static int load_weights(cli_app *cli, const att_model *model, att_weights *weights, facts *f)
+{
+    const att_status status = weights ? att_model_load(model, f->file, weights) : att_model_check_file(model, f->file);
+    if (status != ATT_OK)
+        snprintf(f->refusal, sizeof f->refusal, "%s", att_context_message(cli->context));
+    f->code = cli_check(cli, status);
+    return status == ATT_ERR_STOPPED ? f->code : CLI_OK;
+}
+
 /* Finds the degenerate heads of the network. */
-static int collect_heads(cli_app *cli, facts *f)
+static int collect_heads(cli_app *cli, const att_model *model, const att_weights *weights, facts *f)
+{
+    int count, code = CLI_OK;
+    if (att_model_degenerate_heads(model, weights, NULL, 0, &count) != ATT_OK) {
+        cli_note(cli, "%s", att_context_message(cli->context));
+        return CLI_OK;
+    }
+    code = cli_heads_have_forms(cli, model, weights, &f->has_forms);
+    return code == CLI_OK && f->has_forms ? cli_degenerate_find(cli, model, weights, &f->degenerate) : code;
+}
+
+static int collect_weights(cli_app *cli, facts *f)
 {
     att_model *model = NULL;
     att_weights *weights = NULL;
     int code = cli_check(cli, att_model_create(cli->context, f->identity.name, &f->identity.options, ATT_F32, &model));
     if (code == CLI_OK && att_position_layers(model) > 0)
         code = cli_check(cli, att_weights_create(att_model_graph(model), "cpu", &weights));
-    int count;
-    if (code == CLI_OK && weights &&
-        (att_model_load(model, f->file, weights) != ATT_OK ||
-         att_model_degenerate_heads(model, weights, NULL, 0, &count) != ATT_OK)) {
-        cli_note(cli, "%s", att_context_message(cli->context));
-        att_weights_destroy(&weights);
-    }
-    if (code == CLI_OK && weights)
-        code = cli_heads_have_forms(cli, model, weights, &f->has_forms);
-    if (code == CLI_OK && f->has_forms)
-        code = cli_degenerate_find(cli, model, weights, &f->degenerate);
+    if (code == CLI_OK)
+        code = load_weights(cli, model, weights, f);
+    if (code == CLI_OK && f->code == CLI_OK && weights)
+        code = collect_heads(cli, model, weights, f);
     att_weights_destroy(&weights);
     att_model_destroy(&model);
     return code;
@@ -86,7 +112,7 @@ static int collect(cli_app *cli, const settings *s, const char *path, facts *f)
         return cli_identity_check(cli, s->network.model, status);
     if (!f->identified)
         cli_note(cli, "%s", att_context_message(cli->context));
-    int code = f->identified ? collect_heads(cli, f) : CLI_OK;
+    int code = f->identified && !is_changed(s) ? collect_weights(cli, f) : CLI_OK;
     if (code != CLI_OK)
         return code;
     return cli_check(cli, att_checkpoint_describe(cli->context, f->file, &f->training));
@@ -242,6 +268,8 @@ static void write_facts(att_json_writer *w, const void *from)
         att_json_put_string(w, "taken", att_tensors_origin(f->file));
     if (f->identified)
         write_network(w, f);
+    if (*f->refusal)
+        att_json_put_string(w, "refusal", f->refusal);
     att_json_put_integer(w, "param_count", f->parameters);
     if (f->has_forms)
         cli_degenerate_write(&f->degenerate, w);
@@ -281,6 +309,8 @@ static int inspect_checkpoint(cli_app *cli, const settings *s, const char *opera
         code = collect(cli, s, path, &f);
     if (code == CLI_OK)
         code = show(cli, s, &f);
+    if (code == CLI_OK)
+        code = f.code;
     free(f.degenerate.heads);
     att_tensors_close(&file);
     return code;
@@ -305,6 +335,8 @@ const cli_command cli_command_inspect = {
     .most_operands = 1,
     .about = CLI_CHECKPOINT_HELP "\n\n" CLI_DATA_HELP
                                  "\n\n"
+                                 "If a checkpoint's network is known but its weights do not fit, the command says\n"
+                                 "what predict would say, and its exit status is 1.\n\n"
                                  "Of a data set, images, boxes, classes and sizes of images are shown; the flags\n"
                                  "of the network are for checkpoints.",
     .example =

@@ -216,8 +216,12 @@ ATT_API att_status att_model_identity_text(att_context *context, const att_ident
  * from its metadata, or from its side files if the model's options come from att_model_identify(). If no source gives
  * it, it is the model's grid if the number of positions is equal, else a square grid, else one with the model's
  * proportions. For a model of grey images (in_chans 1), a first convolution for three colours is summed over them as in
- * timm, and the log reports it. */
+ * timm, and the log reports it. The log warns of parameters with values that are not finite. */
 ATT_API att_status att_model_load(const att_model *model, const att_tensors *file, att_weights *weights);
+
+/* Checks that att_model_load() would load the file: reads every parameter and fails with the same errors and messages.
+ * Needs memory for the largest parameter only. */
+ATT_API att_status att_model_check_file(const att_model *model, const att_tensors *file);
 
 /* A head that was not loaded. */
 typedef struct att_new_head {

@@ -134,6 +134,39 @@ err_has "$wrong"
 run 1 validate data --checkpoint typed.safetensors
 err_has "$wrong"
 : >empty.pth
+# inspect says what other commands say about weights that do not fit, and shows the file. One value that is not finite is
+# named, although the outputs may be finite.
+cut_tensor() { # FROM TO NAME
+    python3 - "$@" <<'END' || fail "cut_tensor $*"
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+length = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + length])
+del header[sys.argv[3]]
+kept = b""
+for tensor in header.values():
+    if "data_offsets" in tensor:
+        begin, end = (8 + length + offset for offset in tensor["data_offsets"])
+        tensor["data_offsets"] = [len(kept), len(kept) + end - begin]
+        kept += data[begin:end]
+text = json.dumps(header).encode()
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + kept)
+END
+}
+needs python3
+cut_tensor vit.safetensors lacking.safetensors blocks.0.attn.proj.bias
+for command in inspect "validate data --checkpoint"; do
+    run 1 $command lacking.safetensors
+    err_has 'lacking.safetensors does not fit the model: 1 missing: blocks.0.attn.proj.bias'
+done
+run 1 inspect lacking.safetensors --json lacking.json
+out_has 'network      vit_tiny_patch16_224'
+out_has 'blocks.0.attn.proj.weight'
+grep -q '"refusal": "lacking.safetensors does not fit' lacking.json || fail 'the JSON does not say why the file is refused'
+fill_tensors vit.safetensors broken.safetensors inf head.bias
+run 0 inspect broken.safetensors
+err_has 'warning: broken.safetensors: tensor head.bias has 4 values that are NaN or infinite: the file is damaged'
+
 run 1 inspect empty.pth
 err_has 'empty.pth: an empty file; expected weights, as safetensors or as torch.save() writes them'
 # Weights for colours become weights for grey images, as loading makes them.

@@ -6,7 +6,7 @@
 #include "base/core/memory.h"
 #include "engine/weights/weights.h"
 
-static int64_t count_nonfinite(const void *values, att_dtype dtype, int64_t count)
+int64_t att_count_nonfinite(const void *values, att_dtype dtype, int64_t count)
 {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++)
@@ -23,7 +23,7 @@ static att_status count_in(const att_weights *weights, int index, int64_t *found
     if (!host)
         return att_fail_memory(weights->context, att_size_product((size_t)count, sizeof(double)), info.name);
     att_status status = att_weights_get(weights, -1, index, host, count);
-    *found = status == ATT_OK ? count_nonfinite(host, weights->dtype, count) : 0;
+    *found = status == ATT_OK ? att_count_nonfinite(host, weights->dtype, count) : 0;
     att_free(weights->context, host);
     return status;
 }

@@ -67,6 +67,8 @@ struct att_weights {
  * that has such values, their number, and the number of other such parameters; or says that all weights are finite.
  * Other errors: ERR_MEMORY, those of att_weights_get(). */
 att_status att_weights_fail_nonfinite(const att_weights *weights, const char *what);
+/* Counts NaN and infinity among `count` values of type ATT_F32 or ATT_F64. */
+int64_t att_count_nonfinite(const void *values, att_dtype dtype, int64_t count);
 
 /* Bytes of the values of all blocks, without slots; of values and slots. */
 ATT_FOR_LAB size_t att_weights_bytes(const att_weights *weights);

@@ -24,6 +24,10 @@ typedef struct loading {
     bool without_added;             /* parameters of modules keep their values: the file has none */
     int64_t head_classes;           /* the file's number of classes if it differs; else 0 */
     att_option_values file_options; /* options in the file's metadata */
+    /* Tensors with values that are not finite: the first one, how many of its values, and how many other tensors. */
+    const char *damaged;
+    int64_t damaged_values;
+    int damaged_others;
 } loading;
 
 static int find_prefixed(const loading *l, const char *name)
@@ -471,7 +475,31 @@ static att_status check(const loading *l)
 
 /* --- copying ----------------------------------------------------------------------------------------------------- */
 
-static att_status copy_all(const loading *l, att_weights *weights, void *buffer)
+static void note_nonfinite(loading *l, const char *name, const void *values, int64_t count)
+{
+    const int64_t found = att_count_nonfinite(values, att_graph_dtype(l->graph), count);
+    l->damaged_others += found > 0 && l->damaged;
+    if (found > 0 && !l->damaged)
+        l->damaged = name, l->damaged_values = found;
+}
+
+static void warn_nonfinite(const loading *l)
+{
+    char more[64] = "";
+    if (!l->damaged || l->again)
+        return;
+    if (l->damaged_others > 0)
+        snprintf(more, sizeof more, "; so %s %d other tensor%s", l->damaged_others == 1 ? "has" : "have",
+                 l->damaged_others, l->damaged_others == 1 ? "" : "s");
+    att_log(
+        l->context, ATT_LOG_WARNING,
+        "%s: tensor %s has %lld value%s that %s NaN or infinite%s: the file is damaged, or its training run diverged",
+        att_tensors_path(l->file), l->damaged, (long long)l->damaged_values, l->damaged_values == 1 ? "" : "s",
+        l->damaged_values == 1 ? "is" : "are", more);
+}
+
+/* weights: NULL: reads the tensors only. */
+static att_status copy_all(loading *l, att_weights *weights, void *buffer)
 {
     for (int i = 0; i < att_graph_parameter_count(l->graph); i++) {
         att_parameter_info parameter = att_graph_parameter_at(l->graph, i);
@@ -486,8 +514,11 @@ static att_status copy_all(const loading *l, att_weights *weights, void *buffer)
             ATT_TRY(read_adapted(l, index, regrids ? &grid : NULL, count, buffer));
         else
             ATT_TRY(read_as(l, index, att_graph_dtype(l->graph), count, buffer));
-        ATT_TRY(att_weights_set(weights, -1, att_weights_find(weights, parameter.name), buffer, count));
+        note_nonfinite(l, info.name, buffer, count);
+        if (weights)
+            ATT_TRY(att_weights_set(weights, -1, att_weights_find(weights, parameter.name), buffer, count));
     }
+    warn_nonfinite(l);
     return ATT_OK;
 }
 
@@ -514,9 +545,11 @@ static att_status read_made_for(loading *l)
     return ATT_OK;
 }
 
+/* weights: NULL: reads and checks only. */
 static att_status load(loading *l, att_weights *weights)
 {
-    ATT_TRY(check_weights(l, weights));
+    if (weights)
+        ATT_TRY(check_weights(l, weights));
     ATT_TRY(read_made_for(l));
     ATT_TRY(check(l));
     ATT_TRY(check_constants(l));
@@ -538,6 +571,13 @@ static loading loading_of(const att_model *model, const att_tensors *file, const
     const att_graph *graph = att_model_graph(model);
     return (loading){
         .context = att_graph_context(graph), .model = model, .graph = graph, .file = file, .prefix = prefix};
+}
+
+att_status att_model_check_file(const att_model *model, const att_tensors *file)
+{
+    loading l = loading_of(model, file, "");
+    ATT_TRY(att_require(l.context, file, "the file to check"));
+    return load(&l, NULL);
 }
 
 static att_status check_arguments(const att_model *model, const att_tensors *file, const att_weights *weights)
