@@ -24,6 +24,7 @@ struct att_tensors {
     att_arena arena;
     char *path;
     const char *part;        /* of "FILE#PART"; NULL: the whole file */
+    const char *scope;       /* keys of the dictionary that is read, "state_dict"; NULL: the tensors have full names */
     att_file_reader *reader; /* NULL: tensors in the caller's memory */
     char *header;            /* safetensors: the header, into which names and metadata point; else NULL */
     att_tensors_item *items;
@@ -85,10 +86,13 @@ bool att_tensors_are_borrowed(const att_tensors *file);
 /* Changes the names of the tensors, starting at item `first`, to those of the network, as described in
  * attscope/tensors.h: selects file->part, removes common prefixes ("module."), removes tensors that only training uses
  * and adds them to file->skipped, and joins chunks of blocks. A prefix is common if at most 16 tensors, and at most a
- * quarter of them, lack it; these keep their names. Appends a description of the changes to `changes`. Error:
- * ERR_MEMORY.
+ * quarter of them, lack it; these keep their names. If item `first` is the file's first and names begin with the keys of
+ * several networks ("model.", "ema."), takes those of one network and of its average, and adds the other networks to
+ * file->skipped. Appends a description of the changes to `changes`. Error: ERR_MEMORY.
  */
 att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes);
+/* Names the tensors, starting at item `first`, as the average: "ema.<name>". Error: ERR_MEMORY. */
+att_status att_tensors_name_average(att_tensors *file, int first);
 
 /* Replaces the file's tensors; `items` comes from att_allocate_array() and belongs to the file from then on, also after
  * a failure. Errors: ERR_FORMAT (two tensors of one name), ERR_MEMORY. */

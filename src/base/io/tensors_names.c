@@ -5,6 +5,7 @@
 
 #include "base/core/error.h"
 #include "base/io/tensors.h"
+#include "base/io/torch_state.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -115,6 +116,14 @@ static bool has_prefix(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
     return strncmp(name, prefix, length) == 0 && name[length] != '\0';
+}
+
+/* Returns what follows "PART." in a name; NULL: the tensor is in no such part. */
+static const char *after_part(const char *name, const char *part)
+{
+    const size_t length = strlen(part);
+    return length > 0 && strncmp(name, part, length) == 0 && name[length] == '.' && name[length + 1] ? name + length + 1
+                                                                                                     : NULL;
 }
 
 /* Returns the index of the first pattern with one of these places that matches a name, or -1. */
@@ -259,14 +268,6 @@ static void strip(att_tensors *file, int first, bool unwrapped, att_text *change
 
 /* --- a part of the file ------------------------------------------------------------------------------------------- */
 
-/* Returns what follows "PART." in a name; NULL: the tensor is in no such part. */
-static const char *after_part(const char *name, const char *part)
-{
-    const size_t length = strlen(part);
-    return length > 0 && strncmp(name, part, length) == 0 && name[length] == '.' && name[length + 1] ? name + length + 1
-                                                                                                     : NULL;
-}
-
 /* Returns the length of the longest beginning of the part, up to one of its dots, in which there are tensors. */
 static size_t known_length(const att_tensors *file)
 {
@@ -392,6 +393,144 @@ static att_status remove_wrappers(att_tensors *file, int first, att_text *change
     return ATT_OK;
 }
 
+/* --- several networks in one dictionary --------------------------------------------------------------------------- */
+
+/* The networks of a file whose names begin with their keys: "model.blocks.0...", "ema.blocks.0...". NULL: none. */
+typedef struct divided {
+    const char *weights, *average;
+} divided;
+
+static int count_below(const att_tensors *file, const char *key)
+{
+    int count = 0;
+    for (int i = 0; i < file->count; i++)
+        count += after_part(file->items[i].info.name, key) != NULL;
+    return count;
+}
+
+/* Whether the tensors below `key` are named as those below `like`: one name ends as the first one there. */
+static bool is_named_like(const att_tensors *file, const char *key, const char *like)
+{
+    const char *first = NULL;
+    bool found = false;
+    for (int i = 0; i < file->count && !first; i++)
+        first = after_part(file->items[i].info.name, like);
+    const char *inner = first ? after_part(first, "module") : NULL;
+    first = inner ? inner : first;
+    for (int i = 0; i < file->count && first && !found; i++) {
+        const char *name = after_part(file->items[i].info.name, key);
+        const size_t length = name ? strlen(name) : 0, end = strlen(first);
+        found = length >= end && strcmp(name + length - end, first) == 0 &&
+                (length == end || name[length - end - 1] == '.');
+    }
+    return found;
+}
+
+/* Finds the networks by the keys under which programs store them, in the order of att_torch_weight_key(). Returns false
+ * if there is one only, or if too many tensors are in none. */
+static bool find_networks(const att_tensors *file, divided *found)
+{
+    enum { LEAST = 4, MAX_WITHOUT = 16 }; /* LEAST: tensors of a network */
+    const char *key;
+    int networks = 0, others = 0;
+    *found = (divided){NULL, NULL};
+    for (int k = 0; (key = att_torch_weight_key(k)); k++)
+        if (count_below(file, key) >= LEAST) {
+            networks++;
+            found->weights = found->weights ? found->weights : key;
+        }
+    for (int k = 0; (key = att_torch_average_key(k)) && found->weights && !found->average; k++)
+        if (count_below(file, key) >= LEAST && is_named_like(file, key, found->weights))
+            found->average = key;
+    for (int i = 0; i < file->count; i++) {
+        bool below = found->average && after_part(file->items[i].info.name, found->average);
+        for (int k = 0; (key = att_torch_weight_key(k)) && !below; k++)
+            below = after_part(file->items[i].info.name, key);
+        others += !below && training_pattern_of(file->items[i].info.name, ANYWHERE | BESIDE) < 0;
+    }
+    return networks + (found->average != NULL) > 1 && others <= MAX_WITHOUT;
+}
+
+/* Whether the name is below a key of a network that is not read. */
+static const char *other_network(const char *name, const divided *d)
+{
+    const char *key;
+    for (int k = 0; (key = att_torch_weight_key(k)); k++)
+        if (key != d->weights && after_part(name, key))
+            return key;
+    return NULL;
+}
+
+/* Names, as skipped, the networks that are not read. */
+static att_status record_networks(att_tensors *file, const divided *d)
+{
+    att_text text = {.context = file->context};
+    const char *key, *scope = file->scope ? file->scope : "";
+    att_text_append(&text, "%s", file->skipped);
+    for (int k = 0; (key = att_torch_weight_key(k)); k++)
+        if (key != d->weights && count_below(file, key) > 0)
+            att_text_append(&text, "%sthe network %s, which \"%s#%s%s%s\" reads", text.length ? ", " : "", key,
+                            file->path, scope, *scope ? "." : "", key);
+    const char *copy = text.failed ? NULL : att_arena_string(&file->arena, text.data ? text.data : "");
+    if (copy)
+        file->skipped = copy;
+    att_text_free(&text);
+    return copy ? ATT_OK : att_fail_memory(file->context, 256, file->path);
+}
+
+/* Whether a tensor of neither the weights nor their average is to be removed: it is of another network, or one that a
+ * training program keeps beside its networks. */
+static bool is_beside(const char *name, const divided *d, int counts[COUNT(training_only)])
+{
+    if (other_network(name, d))
+        return true;
+    const int pattern = training_pattern_of(name, BESIDE);
+    if (pattern >= 0)
+        counts[pattern]++;
+    return pattern >= 0;
+}
+
+/* Keeps the tensors of the weights, without their key, and those in no network; after them, *average tensors of the
+ * average, without its key. */
+static att_status divide(att_tensors *file, const divided *d, int *average)
+{
+    int counts[COUNT(training_only)] = {0};
+    att_tensors_item *sorted = att_allocate_array(file->context, (size_t)file->count, sizeof *sorted);
+    int kept = 0;
+    *average = 0;
+    if (!sorted)
+        return att_fail_memory(file->context, (size_t)file->count * sizeof *sorted, file->path);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < file->count; i++) {
+            att_tensors_item item = file->items[i];
+            const char *own = after_part(item.info.name, d->weights),
+                       *averaged = d->average ? after_part(item.info.name, d->average) : NULL;
+            if ((averaged != NULL) != (pass == 1) || (!own && !averaged && is_beside(item.info.name, d, counts)))
+                continue;
+            item.info.name = own ? own : averaged ? averaged : item.info.name;
+            sorted[kept++] = item;
+            *average += pass;
+        }
+    memcpy(file->items, sorted, (size_t)kept * sizeof *sorted);
+    file->count = kept;
+    att_free(file->context, sorted);
+    return record_skipped(file, counts);
+}
+
+att_status att_tensors_name_average(att_tensors *file, int first)
+{
+    for (int i = first; i < file->count; i++) {
+        const size_t size = strlen(file->items[i].info.name) + sizeof "ema.";
+        char *name = att_arena_allocate(&file->arena, size);
+        if (!name)
+            return att_fail_memory(file->context, size, file->path);
+        snprintf(name, size, "ema.%s", file->items[i].info.name);
+        file->items[i].info.name = name;
+    }
+    file->has_average = true;
+    return ATT_OK;
+}
+
 /* --- blocks in chunks --------------------------------------------------------------------------------------------- */
 
 enum { MOST_BLOCKS = 1024 };
@@ -452,17 +591,46 @@ static att_status join_chunks(att_tensors *file, int first, att_text *changes)
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes)
+/* key: has been removed from the names; NULL: none has. */
+static att_status normalize(att_tensors *file, int first, const char *key, att_text *changes)
 {
     int counts[COUNT(training_only)] = {0};
     bool unwrapped;
-    if (file->part)
-        ATT_TRY(select_part(file));
+    if (key)
+        att_text_append(changes, " without the prefix %s.", key);
     ATT_TRY(remove_wrappers(file, first, changes, &unwrapped));
     const int count = file->count;
-    strip(file, first, unwrapped, changes, counts);
+    strip(file, first, unwrapped || key, changes, counts);
     const bool msn = any_has_prefix(file, first, "fc.bn1.") && any_has_prefix(file, first, "fc.fc3.");
     remove_training_only(file, first, NULL, ANYWHERE | (file->encoder ? CONTRASTIVE : 0) | (msn ? OF_MSN : 0), counts);
     ATT_TRY(file->count < count ? record_skipped(file, counts) : ATT_OK);
     return join_chunks(file, first, changes);
+}
+
+/* Reads the networks of one dictionary as those of several dictionaries: see torch_state.c. */
+static att_status normalize_networks(att_tensors *file, const divided *d, att_text *changes)
+{
+    int average;
+    ATT_TRY(record_networks(file, d));
+    ATT_TRY(divide(file, d, &average));
+    const int others = file->count - average;
+    file->count = others;
+    ATT_TRY(normalize(file, 0, d->weights, changes));
+    memmove(file->items + file->count, file->items + others, (size_t)average * sizeof *file->items);
+    const int first = file->count;
+    file->count += average;
+    if (average == 0)
+        return ATT_OK;
+    att_text_append(changes, "; averaged weights");
+    ATT_TRY(normalize(file, first, d->average, changes));
+    return att_tensors_name_average(file, first);
+}
+
+att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes)
+{
+    divided networks;
+    if (file->part)
+        ATT_TRY(select_part(file));
+    return !file->part && first == 0 && find_networks(file, &networks) ? normalize_networks(file, &networks, changes)
+                                                                       : normalize(file, first, NULL, changes);
 }

@@ -36,6 +36,11 @@ const char *att_torch_weight_key(int index)
     return index < WEIGHT_KEYS ? weight_keys[index] : NULL;
 }
 
+const char *att_torch_average_key(int index)
+{
+    return index < AVERAGE_KEYS ? average_keys[index] : NULL;
+}
+
 typedef struct collector {
     att_tensors *file;
     const att_pickle *pickle;
@@ -485,17 +490,24 @@ static att_status collect_weights(collector *t, att_pickle_ref root, const char 
 {
     int first = t->file->count;
     const char *inner = NULL;
+    att_text scope = {.context = t->file->context};
     att_text_append(&t->origin, "%s", key ? key : "");
+    att_text_append(&scope, "%s", key ? key : "");
     for (int level = 0; level < MOST_LEVELS; level++) {
         att_pickle_ref found;
         inner = find_keys(t, root, weight_keys, WEIGHT_KEYS, &found);
         if (!inner)
             break;
         att_text_append(&t->origin, "%s%s", key ? "." : "", inner);
+        att_text_append(&scope, "%s%s", key ? "." : "", inner);
         list_others(t, root, inner, NULL);
         root = found;
         key = inner;
     }
+    t->file->scope = scope.failed ? NULL : att_arena_string(&t->file->arena, scope.data ? scope.data : "");
+    att_text_free(&scope);
+    if (!t->file->scope)
+        return att_fail_memory(t->file->context, MOST_NAME, t->file->path);
     att_pickle_ref state;
     char class[ATT_PICKLE_SHOWN];
     if (is_module(t->pickle, root, &state))
@@ -506,21 +518,6 @@ static att_status collect_weights(collector *t, att_pickle_ref root, const char 
     t->name.length = 0;
     ATT_TRY(collect_root(t, root));
     return att_tensors_normalize_names(t->file, first, &t->origin);
-}
-
-static att_status name_average(collector *t, int first)
-{
-    att_tensors *file = t->file;
-    for (int i = first; i < file->count; i++) {
-        t->name.length = 0;
-        att_text_append(&t->name, "ema.%s", file->items[i].info.name);
-        const char *name = t->name.failed ? NULL : att_arena_string(&file->arena, t->name.data);
-        if (!name)
-            return att_fail_memory(file->context, MOST_NAME, file->path);
-        file->items[i].info.name = name;
-    }
-    file->has_average = true;
-    return ATT_OK;
 }
 
 /* Adds the tensors of file->part; all tensors if it has none, whose names the refusal then lists. */
@@ -575,7 +572,8 @@ static int list_networks(collector *t, att_pickle_ref root, att_text *list, netw
         char shown[ATT_PICKLE_SHOWN];
         att_pickle_ref state;
         if (key->kind != ATT_PICKLE_TEXT ||
-            (att_pickle_at(t->pickle, held)->kind != ATT_PICKLE_DICT && !is_module(t->pickle, held, &state)) ||
+            (att_pickle_at(t->pickle, held)->kind != ATT_PICKLE_DICT &&
+             !is_module(t->pickle, held, &state)) ||
             is_optimizer(t, held) || !holds_tensors(t, held, 0))
             continue;
         if (count < LISTED)
@@ -661,12 +659,12 @@ static att_status collect_all(collector *t, att_pickle_ref root)
     if (!key)
         return collect_weights(t, average, average_key);
     ATT_TRY(collect_weights(t, weights, key));
-    if (!average_key)
+    if (!average_key || t->file->has_average)
         return ATT_OK;
     int first = t->file->count;
     att_text_append(&t->origin, "; averaged weights: ");
     ATT_TRY(collect_weights(t, average, average_key));
-    return name_average(t, first);
+    return att_tensors_name_average(t->file, first);
 }
 
 static att_status finish(collector *t)

@@ -18,6 +18,8 @@ att_status att_torch_state_collect(att_tensors *file, const att_pickle *pickle, 
 
 /* The keys under which programs store a network's weights, the most usual first; NULL past the last. */
 const char *att_torch_weight_key(int index);
+/* The same for the moving average of the weights. */
+const char *att_torch_average_key(int index);
 
 /* Returns the size of a storage in bytes, or -1 on overflow. */
 int64_t att_torch_storage_bytes(const att_pickle_storage *storage);

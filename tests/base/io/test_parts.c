@@ -186,6 +186,103 @@ static const char shared[] =
     "{\"student.a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
     "\"teacher.module.a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}";
 
+enum { EACH = 4 }; /* tensors of a network */
+
+/* Writes a file in which the names of each network begin with its key; `beside` is a tensor of none, or NULL. */
+static void write_flat(scratch *self, const char *const *keys, const char *beside)
+{
+    char header[2048] = "{";
+    int count = 0;
+    for (; *keys; keys++)
+        for (int i = 0; i < EACH; i++, count++)
+            snprintf(header + strlen(header), sizeof header - strlen(header),
+                     "%s\"%s.%c\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}", count ? "," : "", *keys,
+                     'a' + i, 4 * count, 4 * count + 4);
+    if (beside)
+        snprintf(header + strlen(header), sizeof header - strlen(header),
+                 ",\"%s\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}", beside, 4 * count,
+                 4 * count + 4);
+    count += beside != NULL;
+    strcat(header, "}");
+    write_file(self, header, (size_t)(4 * count));
+}
+
+/* As if each network had a dictionary of its own, in any order. */
+SCRATCH_TEST(names_may_begin_with_the_keys_of_several_networks)
+{
+    static const struct {
+        const char *keys[4], *beside, *origin, *skipped;
+        int count;
+        bool averaged;
+    } all[] = {
+        {{"student", "teacher"},
+         NULL,
+         "without the prefix teacher.",
+         "the network student, which \"%s#student\" reads",
+         EACH,
+         false},
+        {{"teacher.module", "student.module"},
+         NULL,
+         "without the prefix teacher. and the prefix module.",
+         "the network student, which \"%s#student\" reads",
+         EACH,
+         false},
+        {{"ema", "model"},
+         NULL,
+         "without the prefix model.; averaged weights without the prefix ema.",
+         "",
+         2 * EACH,
+         true},
+        {{"model.module", "model_ema.module"},
+         "criterion.w",
+         "without the prefix model. and the prefix module.; averaged weights without the prefix model_ema. and the "
+         "prefix "
+         "module.",
+         "criterion*",
+         2 * EACH,
+         true},
+        {{"model", "ema_model", "teacher"},
+         NULL,
+         "without the prefix model.; averaged weights without the prefix ema_model.",
+         "the network teacher, which \"%s#teacher\" reads",
+         2 * EACH,
+         true},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char skipped[512];
+        write_flat(self, all[i].keys, all[i].beside);
+        att_tensors *file = open_path(self, self->path);
+        assert_int_equal(att_tensors_count(file), all[i].count);
+        assert_true(att_tensors_find(file, "a") >= 0);
+        assert_true(att_tensors_has_average(file) == all[i].averaged);
+        assert_true((att_tensors_find(file, "ema.d") >= 0) == all[i].averaged);
+        assert_string_equal(att_tensors_origin(file), all[i].origin);
+        snprintf(skipped, sizeof skipped, all[i].skipped, self->path);
+        assert_string_equal(att_tensors_skipped(file), skipped);
+        att_tensors_close(&file);
+    }
+}
+
+/* CompVis' averages have names without dots. They are no average of these tensors. */
+SCRATCH_TEST(tensors_of_other_names_are_no_average)
+{
+    static const char header[] =
+        "{\"model.a.a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+        "\"model.a.b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]},"
+        "\"model.a.c\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]},"
+        "\"model.a.d\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[12,16]},"
+        "\"ema.aa\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[16,20]},"
+        "\"ema.ab\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[20,24]},"
+        "\"ema.ac\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[24,28]},"
+        "\"ema.ad\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[28,32]}}";
+    write_file(self, header, 32);
+    att_tensors *file = open_path(self, self->path);
+    assert_int_equal(att_tensors_count(file), 4);
+    assert_false(att_tensors_has_average(file));
+    assert_string_equal(att_tensors_skipped(file), "ema.* (4)");
+    att_tensors_close(&file);
+}
+
 SCRATCH_TEST(parts_of_safetensors_are_read)
 {
     write_file(self, shared, 8);
