@@ -117,13 +117,16 @@ ATT_API int att_tensors_find(const att_tensors *file, const char *name);
  * dictionary; arguments of the network's constructor (model_args, model_kwargs), as such an object, or, if they cannot
  * be represented, as a text that is not JSON; what OpenMMLab's programs store ("meta"): names and colours of the
  * classes, a class or its colour ("#0060ff") on each line, under the keys ATT_TENSORS_CLASSES and ATT_TENSORS_COLOURS,
- * and the configuration, a text in Python, under the key ATT_TENSORS_CONFIGURATION. */
+ * and the configuration, a text in Python, under the key ATT_TENSORS_CONFIGURATION. Of a network that was saved whole:
+ * the settings that its modules have as attributes and tensors do not show, such as {"num_heads": 3}, as a JSON object
+ * under ATT_TENSORS_ATTRIBUTES, and timm's configuration under "config". */
 #define ATT_TENSORS_ARCHITECTURE "arch"
 #define ATT_TENSORS_OPTIONS "args"
 #define ATT_TENSORS_HYPER_PARAMETERS "hyper_parameters"
 #define ATT_TENSORS_CLASSES "meta.CLASSES"
 #define ATT_TENSORS_COLOURS "meta.PALETTE"
 #define ATT_TENSORS_CONFIGURATION "meta.config"
+#define ATT_TENSORS_ATTRIBUTES "attributes"
 ATT_API const char *att_tensors_metadata(const att_tensors *file, const char *key);
 ATT_API int att_tensors_metadata_count(const att_tensors *file);
 /* Returns key `index`, in the order of the header. */

@@ -1,10 +1,13 @@
 #include "base/io/torch_options.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/error.h"
 #include "base/io/json.h"
+#include "base/io/torch_state.h"
 
 /* Options that are read: first, those of timm's scripts that describe the network and its input images; then those of
  * timm, DeiT and MAE that name the training data set. */
@@ -294,5 +297,233 @@ att_status att_torch_configuration(att_tensors *file, const att_pickle *pickle, 
         return att_fail_memory(file->context, stored.length + 1, file->path);
     memcpy(copy, stored.bytes, stored.length);
     *text = copy;
+    return ATT_OK;
+}
+
+/* --- a network that was saved whole ------------------------------------------------------------------------------- */
+
+/* A setting that many modules have. It counts if all have the same. */
+typedef struct shared_setting {
+    char text[MOST_TEXT];
+    bool differs;
+} shared_setting;
+
+enum { NAME = 256, LAYERS = 5, CONVS = 4, MOST_DEPTH = 16 };
+
+typedef struct module_settings {
+    const att_pickle *pickle;
+    shared_setting heads, act, norm_eps, bn_eps;
+    att_pickle_ref img_size;
+    bool has_img_size, has_pool, pools, cuts_patches; /* has_pool: a residual network's place for a pool in the stem */
+    int patch_stride;
+    int strides[LAYERS][CONVS]; /* of the convolutions of the first block of a layer, both from 1; 0: there is none */
+} module_settings;
+
+static void note_shared(shared_setting *setting, const char *text)
+{
+    if (!*setting->text)
+        snprintf(setting->text, sizeof setting->text, "%s", text);
+    setting->differs = setting->differs || strcmp(setting->text, text) != 0;
+}
+
+/* The first number of a whole number, or of a tuple or list of them; 0: it is something else. */
+static int first_number(const att_pickle *pickle, att_pickle_ref state, const char *key)
+{
+    att_pickle_ref found, item;
+    if (!att_pickle_find(pickle, state, key, &found))
+        return 0;
+    const att_pickle_value *value = att_pickle_at(pickle, found);
+    if ((value->kind == ATT_PICKLE_TUPLE || value->kind == ATT_PICKLE_LIST) &&
+        att_pickle_items(pickle, value, &item, 1) > 0)
+        value = att_pickle_at(pickle, item);
+    return value->kind == ATT_PICKLE_INT && value->number > 0 && value->number <= 1 << 20 ? (int)value->number : 0;
+}
+
+static void note_eps(const module_settings *m, att_pickle_ref state, shared_setting *setting)
+{
+    char text[MOST_TEXT];
+    att_pickle_ref found;
+    if (!att_pickle_find(m->pickle, state, "eps", &found) || att_pickle_at(m->pickle, found)->kind != ATT_PICKLE_REAL)
+        return;
+    snprintf(text, sizeof text, "%.17g", att_pickle_at(m->pickle, found)->real);
+    note_shared(setting, text);
+}
+
+/* class: its name, as "QuickGELU" */
+static void note_activation(module_settings *m, att_pickle_ref state, const char *class)
+{
+    static const char *const names[][2] = {{"GELUTanh", "gelu_tanh"}, {"QuickGELU", "quick_gelu"}, {"Swish", "silu"}};
+    char text[MOST_TEXT];
+    att_pickle_ref way;
+    size_t i = 0;
+    for (; class[i]; i++)
+        text[i] = (char)tolower((unsigned char)class[i]);
+    text[i] = '\0';
+    for (i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(class, names[i][0]) == 0)
+            snprintf(text, sizeof text, "%s", names[i][1]);
+    if (strcmp(class, "GELU") == 0 && att_pickle_find(m->pickle, state, "approximate", &way) &&
+        att_pickle_text_is(att_pickle_at(m->pickle, way), "tanh"))
+        snprintf(text, sizeof text, "gelu_tanh");
+    note_shared(&m->act, text);
+}
+
+/* name: of the module, "layer2.0.conv1"; key: its last part. */
+static void note_module(module_settings *m, const char *name, const char *key, att_pickle_ref state, const char *class)
+{
+    char text[MOST_TEXT];
+    int layer, conv, end = 0;
+    if (strcmp(key, "attn") == 0 && (conv = first_number(m->pickle, state, "num_heads")) > 0) {
+        snprintf(text, sizeof text, "%d", conv);
+        note_shared(&m->heads, text);
+    }
+    if (strcmp(key, "norm1") == 0 && !strstr(class, "BatchNorm"))
+        note_eps(m, state, &m->norm_eps);
+    if (strstr(class, "BatchNorm"))
+        note_eps(m, state, &m->bn_eps);
+    if (strcmp(key, "act") == 0 || (strncmp(key, "act", 3) == 0 && isdigit((unsigned char)key[3]) && !key[4]))
+        note_activation(m, state, class);
+    if (strcmp(name, "maxpool") == 0)
+        m->has_pool = true, m->pools = strcmp(class, "MaxPool2d") == 0;
+    if (strcmp(name, "patch_embed") == 0)
+        m->has_img_size = att_pickle_find(m->pickle, state, "img_size", &m->img_size);
+    if (strcmp(name, "patch_embed.proj") == 0) {
+        m->patch_stride = first_number(m->pickle, state, "stride");
+        m->cuts_patches = m->patch_stride == first_number(m->pickle, state, "kernel_size");
+    }
+    if (sscanf(name, "layer%1d.0.conv%1d%n", &layer, &conv, &end) == 2 && !name[end] && layer > 0 && layer < LAYERS &&
+        conv > 0 && conv < CONVS)
+        m->strides[layer][conv] = first_number(m->pickle, state, "stride");
+}
+
+static void visit_modules(module_settings *m, att_pickle_ref state, const char *scope, int depth)
+{
+    att_pickle_ref group, inner;
+    const att_pickle_cell *cells = m->pickle->cells;
+    if (depth == MOST_DEPTH || !att_pickle_find(m->pickle, state, "_modules", &group))
+        return;
+    const att_pickle_value *dict = att_pickle_at(m->pickle, group);
+    uint32_t cell = dict->cells.first, count = dict->kind == ATT_PICKLE_DICT ? dict->cells.count : 0;
+    for (uint32_t i = 0; i + 1 < count; i += 2, cell = cells[cells[cell].next].next) {
+        const att_pickle_ref member = cells[cells[cell].next].value;
+        char key[MOST_TEXT], name[NAME], class[ATT_PICKLE_SHOWN];
+        if (!copy_text(att_pickle_at(m->pickle, cells[cell].value), key) ||
+            !att_torch_module_state(m->pickle, member, &inner) ||
+            snprintf(name, sizeof name, "%s%s%s", scope, *scope ? "." : "", key) >= NAME)
+            continue;
+        att_pickle_show(att_pickle_class_name(m->pickle, att_pickle_at(m->pickle, member)), class);
+        note_module(m, name, key, inner, class);
+        visit_modules(m, inner, name, depth + 1);
+    }
+}
+
+static void write_shared(const writing *w, const char *key, const shared_setting *setting, bool is_number)
+{
+    if (!*setting->text || setting->differs)
+        return;
+    if (is_number)
+        att_json_put_number(w->writer, key, strtod(setting->text, NULL));
+    else
+        att_json_put_string(w->writer, key, setting->text);
+}
+
+/* The dilated layers of a residual network keep the sides of their inputs. */
+static void write_strides(const writing *w, const module_settings *m)
+{
+    int product = 4;
+    bool known = true;
+    for (int layer = 2; layer < LAYERS; layer++) {
+        int most = 0;
+        for (int conv = 1; conv < CONVS; conv++)
+            most = m->strides[layer][conv] > most ? m->strides[layer][conv] : most;
+        known = known && (most == 1 || most == 2) && (layer > 2 || most == 2);
+        product *= most;
+    }
+    if (known)
+        att_json_put_integer(w->writer, "output_stride", product);
+    if (m->strides[2][3] && m->strides[2][1] + m->strides[2][2] == 3)
+        att_json_put_bool(w->writer, "stride_in_1x1", m->strides[2][1] == 2);
+    if (m->has_pool)
+        att_json_put_bool(w->writer, "stem_pool", m->pools);
+}
+
+static void write_module(const writing *w, att_pickle_ref state, const module_settings *m)
+{
+    static const char *const own[] = {"global_pool", "pool_include_prefix", "no_embed_class"};
+    att_pickle_ref found;
+    att_json_begin_object(w->writer);
+    write_shared(w, "num_heads", &m->heads, true);
+    write_shared(w, "act_layer", &m->act, false);
+    write_shared(w, "norm_eps", &m->norm_eps, true);
+    write_shared(w, "bn_eps", &m->bn_eps, true);
+    for (int i = 0; i < COUNT(own); i++)
+        if (att_pickle_find(w->pickle, state, own[i], &found) &&
+            (value_at(w, found)->kind == ATT_PICKLE_TEXT || value_at(w, found)->kind == ATT_PICKLE_BOOL)) {
+            att_json_key(w->writer, own[i]);
+            write_value(w, found, false);
+        }
+    if (m->has_img_size) {
+        att_json_key(w->writer, "img_size");
+        write_value(w, m->img_size, false);
+    }
+    if (m->patch_stride > 0 && !m->cuts_patches)
+        att_json_put_integer(w->writer, "patch_stride", m->patch_stride);
+    write_strides(w, m);
+    att_json_end_object(w->writer);
+}
+
+/* Writes timm's configuration of the network without its number of classes, which tensors show. */
+static void write_timm(const writing *w, att_pickle_ref state)
+{
+    static const char *const members[] = {
+        "architecture", "tag",           "input_size",      "mean",         "std", "crop_pct",
+        "crop_mode",    "interpolation", "test_input_size", "test_crop_pct"};
+    att_pickle_ref config, found;
+    att_json_begin_object(w->writer);
+    if (att_pickle_find(w->pickle, state, "pretrained_cfg", &config) &&
+        att_pickle_find(w->pickle, config, "architecture", &found) && value_at(w, found)->kind == ATT_PICKLE_TEXT) {
+        att_json_put_object(w->writer, "pretrained_cfg");
+        for (int i = 0; i < COUNT(members); i++)
+            if (att_pickle_find(w->pickle, config, members[i], &found) && !is_empty(value_at(w, found))) {
+                att_json_key(w->writer, members[i]);
+                write_value(w, found, false);
+            }
+        att_json_end_object(w->writer);
+    }
+    att_json_end_object(w->writer);
+}
+
+/* Metadata that is not sorted yet. */
+static att_status append_metadata(att_tensors *file, const char *key, const char *value)
+{
+    const size_t count = (size_t)file->metadata_count + 1;
+    att_safetensors_pair *metadata =
+        value ? att_reallocate(file->context, file->metadata, count * sizeof *metadata) : NULL;
+    if (!value)
+        return ATT_OK;
+    if (!metadata)
+        return att_fail_memory(file->context, count * sizeof *metadata, file->path);
+    file->metadata = metadata;
+    metadata[file->metadata_count++] = (att_safetensors_pair){key, value};
+    return ATT_OK;
+}
+
+att_status att_torch_module_settings(att_tensors *file, const att_pickle *pickle, att_pickle_ref state)
+{
+    module_settings m = {.pickle = pickle};
+    writing w = {.pickle = pickle};
+    visit_modules(&m, state, "", 0);
+    for (int part = 0; part < 2; part++) {
+        const char *text = NULL;
+        ATT_TRY(att_json_writer_create(file->context, false, &w.writer));
+        if (part == 0)
+            write_module(&w, state, &m);
+        else
+            write_timm(&w, state);
+        att_status status = store_text(file, w.writer, &text);
+        att_json_writer_destroy(&w.writer);
+        ATT_TRY(status);
+        ATT_TRY(append_metadata(file, part == 0 ? ATT_TENSORS_ATTRIBUTES : "config", text));
+    }
     return ATT_OK;
 }

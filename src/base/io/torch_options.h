@@ -23,5 +23,9 @@ att_status att_torch_colours(att_tensors *file, const att_pickle *pickle, att_pi
 /* The same for the configuration of the training, a text in Python. */
 att_status att_torch_configuration(att_tensors *file, const att_pickle *pickle, att_pickle_ref root, const char *key,
                                    const char **text);
+/* Adds to the metadata what the attributes of a network that was saved whole say: the settings that tensors do not
+ * show, as a JSON object under ATT_TENSORS_ATTRIBUTES, and timm's configuration under "config". state: from
+ * att_torch_module_state(), all of whose modules have been visited. Error: ERR_MEMORY. */
+att_status att_torch_module_settings(att_tensors *file, const att_pickle *pickle, att_pickle_ref state);
 
 #endif

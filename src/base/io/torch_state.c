@@ -64,8 +64,7 @@ static bool is_container(const att_pickle_value *value)
     return value->kind == ATT_PICKLE_DICT || value->kind == ATT_PICKLE_LIST || value->kind == ATT_PICKLE_TUPLE;
 }
 
-/* Sets *state to the members of an object that is a network of PyTorch (torch.nn.Module), saved as a whole. */
-static bool is_module(const att_pickle *pickle, att_pickle_ref ref, att_pickle_ref *state)
+bool att_torch_module_state(const att_pickle *pickle, att_pickle_ref ref, att_pickle_ref *state)
 {
     const att_pickle_value *value = att_pickle_at(pickle, ref);
     att_pickle_ref found;
@@ -80,7 +79,7 @@ static bool is_module(const att_pickle *pickle, att_pickle_ref ref, att_pickle_r
 static bool is_network(const att_pickle *pickle, att_pickle_ref ref)
 {
     att_pickle_ref state;
-    return is_container(att_pickle_at(pickle, ref)) || is_module(pickle, ref, &state);
+    return is_container(att_pickle_at(pickle, ref)) || att_torch_module_state(pickle, ref, &state);
 }
 
 static void list_ignored(collector *t, att_pickle_text name)
@@ -461,7 +460,7 @@ static att_status collect(collector *t, att_pickle_ref ref, int depth)
     if (att_pickle_script_state(t->pickle, &ref))
         return collect_container(t, att_pickle_at(t->pickle, ref), depth);
     att_pickle_ref state;
-    if (is_module(t->pickle, ref, &state))
+    if (att_torch_module_state(t->pickle, ref, &state))
         return collect_module(t, state, depth);
     const att_pickle_value *value = att_pickle_at(t->pickle, ref);
     att_pickle_text name = {t->name.data ? t->name.data : "", t->name.length};
@@ -510,13 +509,15 @@ static att_status collect_weights(collector *t, att_pickle_ref root, const char 
         return att_fail_memory(t->file->context, MOST_NAME, t->file->path);
     att_pickle_ref state;
     char class[ATT_PICKLE_SHOWN];
-    if (is_module(t->pickle, root, &state))
+    if (att_torch_module_state(t->pickle, root, &state))
         att_text_append(&t->origin, "%s%s", key ? ", a whole " : "whole ",
                         att_pickle_show(att_pickle_class_name(t->pickle, att_pickle_at(t->pickle, root)), class));
     else if (!key)
         att_text_append(&t->origin, "tensors");
     t->name.length = 0;
     ATT_TRY(collect_root(t, root));
+    if (att_torch_module_state(t->pickle, root, &state) && first == 0)
+        ATT_TRY(att_torch_module_settings(t->file, t->pickle, state));
     return att_tensors_normalize_names(t->file, first, &t->origin);
 }
 
@@ -573,7 +574,7 @@ static int list_networks(collector *t, att_pickle_ref root, att_text *list, netw
         att_pickle_ref state;
         if (key->kind != ATT_PICKLE_TEXT ||
             (att_pickle_at(t->pickle, held)->kind != ATT_PICKLE_DICT &&
-             !is_module(t->pickle, held, &state)) ||
+             !att_torch_module_state(t->pickle, held, &state)) ||
             is_optimizer(t, held) || !holds_tensors(t, held, 0))
             continue;
         if (count < LISTED)

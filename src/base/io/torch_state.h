@@ -21,6 +21,10 @@ const char *att_torch_weight_key(int index);
 /* The same for the moving average of the weights. */
 const char *att_torch_average_key(int index);
 
+/* Sets *state to the members of an object that is a network of PyTorch (torch.nn.Module), saved as a whole. Returns
+ * false for other values. */
+bool att_torch_module_state(const att_pickle *pickle, att_pickle_ref ref, att_pickle_ref *state);
+
 /* Returns the size of a storage in bytes, or -1 on overflow. */
 int64_t att_torch_storage_bytes(const att_pickle_storage *storage);
 

@@ -13,8 +13,8 @@
 
 /* Names of the sources, for messages. They are compared as pointers. */
 extern const char att_from_caller[], att_from_arguments[], att_from_config[], att_from_metadata[],
-    att_from_architecture[], att_from_description[], att_from_file_name[], att_from_processor[], att_from_type[],
-    att_from_tensor_names[];
+    att_from_architecture[], att_from_description[], att_from_attributes[], att_from_file_name[], att_from_processor[],
+    att_from_type[], att_from_tensor_names[];
 
 /* Which source gave an option first. */
 typedef struct att_provider {

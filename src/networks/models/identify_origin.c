@@ -51,6 +51,7 @@ static void append_sources(const att_identification *s, const att_option_values 
                                           att_from_metadata,
                                           att_from_architecture,
                                           att_from_description,
+                                          att_from_attributes,
                                           att_from_file_name,
                                           TENSORS,
                                           IMPLIED};

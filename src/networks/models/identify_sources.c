@@ -12,6 +12,7 @@
 const char att_from_metadata[] = "the file's metadata";
 const char att_from_architecture[] = "the checkpoint's \"" ATT_TENSORS_ARCHITECTURE "\"";
 const char att_from_description[] = "the training's settings stored in the checkpoint";
+const char att_from_attributes[] = "the attributes of the network, which was saved whole";
 const char att_from_caller[] = "as given";
 const char att_from_arguments[] = "args.yaml", att_from_config[] = "config.json";
 const char att_from_tensor_names[] = "the names of the tensors";
@@ -219,8 +220,10 @@ static att_status read_metadata(att_identification *s)
 {
     att_network_name resolved;
     att_config given = att_config_none();
-    const char *from =
-        att_tensors_metadata(s->file, ATT_TENSORS_ARCHITECTURE) ? att_from_architecture : att_from_description;
+    const bool is_whole = att_tensors_metadata(s->file, ATT_TENSORS_ATTRIBUTES);
+    const char *from = att_tensors_metadata(s->file, ATT_TENSORS_ARCHITECTURE) ? att_from_architecture
+                       : is_whole                                              ? att_from_attributes
+                                                                               : att_from_description;
     char what[512];
     snprintf(what, sizeof what, "%s: its metadata", s->path);
     ATT_TRY(att_config_read_metadata(s->context, what, s->file, &given));
@@ -232,7 +235,7 @@ static att_status read_metadata(att_identification *s)
         given.name[0] = '\0';
     }
     const char *options = att_tensors_metadata(s->file, ATT_TENSORS_OPTIONS);
-    return merge_parts(s, from, options ? OPTIONS : att_from_description, &given);
+    return merge_parts(s, from, options ? OPTIONS : is_whole ? att_from_attributes : att_from_description, &given);
 }
 
 /* torchvision's files have no metadata, but names that contain a part of their hash. */

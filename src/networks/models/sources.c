@@ -585,6 +585,27 @@ static att_status note_object(att_context *context, const char *what, const att_
     return status;
 }
 
+/* Reads the settings that the modules of a network have as attributes: options of the family, and arguments of timm's
+ * constructors that it accepts with some values only. Those of other families do not matter. */
+static att_status note_attributes(att_context *context, const char *what, const att_tensors *file,
+                                  const json_t *attributes, att_config *config)
+{
+    const char *key;
+    json_t *value;
+    const att_family *family = family_of(context, file, config);
+    json_object_foreach((json_t *)attributes, key, value)
+    {
+        const att_fact fact = att_fact_of_json(value);
+        bool accepted;
+        const bool own = family && (att_option_find(family->options, key) ||
+                                    has_argument(family->accepted_arguments, key, &fact, &accepted) ||
+                                    strcmp(key, "no_embed_class") == 0);
+        if ((own && !is_empty_value(key, value)) || strcmp(key, "patch_stride") == 0)
+            ATT_TRY(note_argument(context, what, family, key, &fact, config));
+    }
+    return ATT_OK;
+}
+
 att_status att_config_read_metadata(att_context *context, const char *what, const att_tensors *file, att_config *config)
 {
     static const char *const option_keys[] = {ATT_TENSORS_OPTIONS, ATT_TENSORS_HYPER_PARAMETERS};
@@ -594,6 +615,7 @@ att_status att_config_read_metadata(att_context *context, const char *what, cons
         if (name && *name && strlen(name) < sizeof config->name) /* a longer text is a description, not a name */
             ATT_TRY(note_name(context, what, name, config));
     }
+    ATT_TRY(note_object(context, what, file, ATT_TENSORS_ATTRIBUTES, note_attributes, config));
     for (int i = 0; i < COUNT(option_keys); i++)
         ATT_TRY(note_object(context, what, file, option_keys[i], note_options, config));
     for (int i = 0; i < COUNT(argument_keys); i++)
