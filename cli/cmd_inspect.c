@@ -62,13 +62,19 @@ static bool is_changed(const settings *s)
     return changed;
 }
 
-/* Says what a command that runs the network would say about the weights. weights: NULL: they are checked only. */
+/* Says what a command that runs the network would say. */
+static void refuse(cli_app *cli, att_status status, facts *f)
+{
+    snprintf(f->refusal, sizeof f->refusal, "%s", att_context_message(cli->context));
+    f->code = cli_check(cli, status);
+}
+
+/* weights: NULL: those of the file are checked only. */
 static int load_weights(cli_app *cli, const att_model *model, att_weights *weights, facts *f)
 {
     const att_status status = weights ? att_model_load(model, f->file, weights) : att_model_check_file(model, f->file);
     if (status != ATT_OK)
-        snprintf(f->refusal, sizeof f->refusal, "%s", att_context_message(cli->context));
-    f->code = cli_check(cli, status);
+        refuse(cli, status, f);
     return status == ATT_ERR_STOPPED ? f->code : CLI_OK;
 }
 
@@ -110,7 +116,9 @@ static int collect(cli_app *cli, const settings *s, const char *path, facts *f)
     f->identified = status == ATT_OK;
     if (!f->identified && (s->network.model || status == ATT_ERR_STOPPED))
         return cli_identity_check(cli, s->network.model, status);
-    if (!f->identified)
+    if (status == ATT_ERR_MISMATCH || status == ATT_ERR_FORMAT)
+        refuse(cli, status, f);
+    else if (!f->identified)
         cli_note(cli, "%s", att_context_message(cli->context));
     int code = f->identified && !is_changed(s) ? collect_weights(cli, f) : CLI_OK;
     if (code != CLI_OK)
@@ -335,8 +343,9 @@ const cli_command cli_command_inspect = {
     .most_operands = 1,
     .about = CLI_CHECKPOINT_HELP "\n\n" CLI_DATA_HELP
                                  "\n\n"
-                                 "If a checkpoint's network is known but its weights do not fit, the command says\n"
-                                 "what predict would say, and its exit status is 1.\n\n"
+                                 "If the weights of a checkpoint do not fit its network, the command says what\n"
+                                 "predict would say, and its exit status is 1. It is 0 if the network is not named\n"
+                                 "or not supported: the tensors are shown.\n\n"
                                  "Of a data set, images, boxes, classes and sizes of images are shown; the flags\n"
                                  "of the network are for checkpoints.",
     .example =

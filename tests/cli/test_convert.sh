@@ -155,9 +155,13 @@ END
 }
 needs python3
 cut_tensor vit.safetensors lacking.safetensors blocks.0.attn.proj.bias
+run 1 inspect lacking.safetensors
+err_has 'lacking.safetensors: proj_bias is given as true, but the tensors show false'
+out_has 'blocks.0.attn.proj.weight'
+cut_tensor vit.safetensors lacking.safetensors blocks.0.norm2.bias
 for command in inspect "validate data --checkpoint"; do
     run 1 $command lacking.safetensors
-    err_has 'lacking.safetensors does not fit the model: 1 missing: blocks.0.attn.proj.bias'
+    err_has 'lacking.safetensors does not fit the model: 1 missing: blocks.0.norm2.bias'
 done
 run 1 inspect lacking.safetensors --json lacking.json
 out_has 'network      vit_tiny_patch16_224'

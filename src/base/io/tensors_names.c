@@ -77,6 +77,8 @@ static const struct training_pattern {
     {"ema_*", BESIDE},
     {"*_ema.*", BESIDE},
     {"teacher.*", BESIDE},
+    {"initted", BESIDE}, /* of ema_pytorch */
+    {"step", BESIDE},
     {"projector.*", BESIDE},
     /* Barlow Twins' last norm has no weights. Another norm beside the network may be a part of it. */
     {"bn.running_mean", BESIDE},
@@ -393,6 +395,81 @@ static att_status remove_wrappers(att_tensors *file, int first, att_text *change
     return ATT_OK;
 }
 
+/* --- the classifier ----------------------------------------------------------------------------------------------- */
+
+/* The classifier of ViTs and of residual networks, by a tensor that each of them has. */
+static const struct classifier {
+    const char *sign, *name;
+} classifiers[] = {{"patch_embed.proj.weight", "head"}, {"layer1.0.conv1.weight", "fc"}};
+
+/* Whether a tensor at or after item `first` is called exactly so. */
+static const att_tensors_item *find_named(const att_tensors *file, int first, const char *name)
+{
+    for (int i = first; i < file->count; i++)
+        if (strcmp(file->items[i].info.name, name) == 0)
+            return &file->items[i];
+    return NULL;
+}
+
+/* Whether all tensors below `scope`, of which there are any, are weight and bias of one linear layer, which has the
+ * name `layer`: the scope itself, or a number below it, as in nn.Sequential(nn.Dropout(), nn.Linear()). */
+static bool is_one_layer(const att_tensors *file, int first, const char *scope, char layer[OWN_PREFIX])
+{
+    char name[OWN_PREFIX + 8];
+    *layer = '\0';
+    for (int i = first; i < file->count; i++) {
+        const char *rest = after_part(file->items[i].info.name, scope);
+        if (!rest)
+            continue;
+        const int digits = (int)strspn(rest, "0123456789");
+        const bool numbered = digits > 0 && digits < 4 && rest[digits] == '.';
+        char found[OWN_PREFIX];
+        snprintf(found, sizeof found, "%s%s%.*s", scope, numbered ? "." : "", numbered ? digits : 0, rest);
+        rest += numbered ? digits + 1 : 0;
+        if ((strcmp(rest, "weight") != 0 && strcmp(rest, "bias") != 0) || (*layer && strcmp(layer, found) != 0))
+            return false;
+        memcpy(layer, found, sizeof found);
+    }
+    snprintf(name, sizeof name, "%s.weight", layer);
+    const att_tensors_item *weight = *layer ? find_named(file, first, name) : NULL;
+    return weight && weight->info.shape.rank == 2;
+}
+
+/* Names the only layer of a classifier as timm does, whatever the program calls it: "fc.1", "classifier". */
+static att_status name_classifier(att_tensors *file, int first, att_text *changes)
+{
+    static const char *const scopes[] = {"head", "fc", "classifier", "linear"};
+    const struct classifier *own = NULL;
+    const char *scope = NULL;
+    char layer[OWN_PREFIX];
+    for (size_t i = 0; i < COUNT(classifiers) && !own; i++)
+        own = find_named(file, first, classifiers[i].sign) ? &classifiers[i] : NULL;
+    for (size_t i = 0; i < COUNT(scopes) && own; i++) {
+        bool any = false;
+        for (int k = first; k < file->count; k++)
+            any = any || after_part(file->items[k].info.name, scopes[i]);
+        if (any && scope)
+            return ATT_OK; /* two classifiers */
+        scope = any ? scopes[i] : scope;
+    }
+    if (!scope || any_has_prefix(file, first, "layers.0.") || !is_one_layer(file, first, scope, layer) ||
+        strcmp(layer, own->name) == 0 || (strcmp(own->name, "fc") == 0 && strcmp(layer, "linear") == 0))
+        return ATT_OK;
+    for (int i = first; i < file->count; i++) {
+        const char *rest = after_part(file->items[i].info.name, layer);
+        const size_t size = rest ? strlen(own->name) + 1 + strlen(rest) + 1 : 0;
+        char *name = rest ? att_arena_allocate(&file->arena, size) : NULL;
+        if (rest && !name)
+            return att_fail_memory(file->context, size, file->path);
+        if (!rest)
+            continue;
+        snprintf(name, size, "%s.%s", own->name, rest);
+        file->items[i].info.name = name;
+    }
+    att_text_append(changes, " with %s as %s", layer, own->name);
+    return ATT_OK;
+}
+
 /* --- several networks in one dictionary --------------------------------------------------------------------------- */
 
 /* The networks of a file whose names begin with their keys: "model.blocks.0...", "ema.blocks.0...". NULL: none. */
@@ -604,6 +681,7 @@ static att_status normalize(att_tensors *file, int first, const char *key, att_t
     const bool msn = any_has_prefix(file, first, "fc.bn1.") && any_has_prefix(file, first, "fc.fc3.");
     remove_training_only(file, first, NULL, ANYWHERE | (file->encoder ? CONTRASTIVE : 0) | (msn ? OF_MSN : 0), counts);
     ATT_TRY(file->count < count ? record_skipped(file, counts) : ATT_OK);
+    ATT_TRY(name_classifier(file, first, changes));
     return join_chunks(file, first, changes);
 }
 

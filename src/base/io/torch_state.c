@@ -22,8 +22,9 @@ enum {
  * larger than their data in the file; without a limit, a small file could claim any amount of memory. */
 enum { MOST_EXPANSION = 8, FREE_BYTES = 1 << 24 };
 
-static const char *const weight_keys[] = {"state_dict", "model_state_dict", "model",  "module",  "net",
-                                          "network",    "weights",          "params", "teacher", "student"};
+static const char *const weight_keys[] = {"state_dict", "model_state_dict", "model",       "module",
+                                          "net",        "network",          "weights",     "params",
+                                          "teacher",    "student",          "online_model"};
 static const char *const average_keys[] = {"state_dict_ema", "model_ema", "ema_model",
                                            "ema_state_dict", "ema",       "params_ema"};
 enum {
@@ -442,8 +443,11 @@ static att_status collect_object(collector *t, att_pickle_text name, att_pickle_
     const char *what;
     att_pickle_show(name, shown);
     if (att_pickle_is_unsupported_tensor(t->pickle, value, &what))
-        return att_fail(t->file->context, ATT_ERR_UNSUPPORTED, "%s: %s is %s, which is not supported", t->file->path,
-                        shown, what);
+        return att_fail(
+            t->file->context, ATT_ERR_UNSUPPORTED,
+            "%s: %s is %s, which is not supported; save the network with plain tensors of floats, before it is "
+            "quantised or converted",
+            t->file->path, shown, what);
     if (holds_tensors(t, ref, 0))
         return att_fail(
             t->file->context, ATT_ERR_UNSUPPORTED,
@@ -671,6 +675,11 @@ static att_status collect_all(collector *t, att_pickle_ref root)
 static att_status finish(collector *t)
 {
     att_tensors *file = t->file;
+    if (file->count == 0 && t->is_script)
+        return att_fail(file->context, ATT_ERR_FORMAT,
+                        "%s: a TorchScript program without parameters: torch.jit.freeze() makes them constants of its "
+                        "code; save the program before it is frozen, or the network's state_dict",
+                        file->path);
     if (file->count == 0)
         return att_fail(file->context, ATT_ERR_FORMAT, "%s: a PyTorch file without tensors%s%s", file->path,
                         t->ignored_count ? "; it contains " : "", t->ignored_count ? t->ignored.data : "");

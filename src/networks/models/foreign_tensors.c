@@ -13,10 +13,35 @@
 
 #define OPEN_PART "; FILE#PART opens the tensors whose names begin with PART"
 
+#define NORMALISES                                                                                               \
+    "a layer that normalises images in front of the network; FILE#PART opens the network alone, as FILE#1 in a " \
+    "Sequential, and --mean and --std give what the layer does"
+#define SEVERAL "a classifier of several layers; only one linear layer is read"
+
 /* Tensor names of other networks. The first match counts: specific patterns come before general ones. */
 static const struct foreign_name {
     const char *pattern, *of;
 } foreign_names[] = {
+    /* What programs do to any network */
+    {"*.weight_orig",
+     "pruning by torch.nn.utils.prune; call its remove() for each pruned layer and save the network again"},
+    {"*.weight_mask",
+     "pruning by torch.nn.utils.prune; call its remove() for each pruned layer and save the network again"},
+    {"*.bias_orig",
+     "pruning by torch.nn.utils.prune; call its remove() for each pruned layer and save the network again"},
+    {"*lora_?*",
+     "adapters (LoRA); merge them into the weights (merge_and_unload() of peft) and save the network again"},
+    {"*.weight_g", "weight normalisation; call torch.nn.utils.remove_weight_norm() and save the network again"},
+    {"*.parametrizations.*",
+     "parametrised layers; call torch.nn.utils.parametrize.remove_parametrizations() and save the "
+     "network again"},
+    {"?.mean", NORMALISES},
+    {"?.std", NORMALISES},
+    {"*normali?e*.mean", NORMALISES},
+    {"*normali?e*.std", NORMALISES},
+    {"head.?.*", SEVERAL},
+    {"fc.?.*", SEVERAL},
+    {"classifier.?.*", SEVERAL},
     /* Networks by tensors that no other network of timm has */
     {"class_embed.*", "DETR or a relative (a detector of tokens)"},
     {"*transformer.decoder.layers.*", "DETR or a relative (a detector of tokens)"},

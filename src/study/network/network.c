@@ -99,6 +99,27 @@ static att_status load_weights(void *user, att_weights *weights)
                              : att_model_load(network->model, network->file, weights);
 }
 
+/* timm's files of CLIP have the projection as classifier, with a bias of zeros, which no training run leaves. */
+static att_status find_projection(att_network *network)
+{
+    att_tensors *file = network->file;
+    const int index = strstr(network->identity.name, "_clip_") && !att_tensors_metadata(file, ATT_IDENTITY_KEY)
+                          ? att_tensors_find(file, "head.bias")
+                          : -1;
+    if (index < 0)
+        return ATT_OK;
+    const int64_t count = att_tensors_at(file, index).count;
+    float *bias = att_allocate_array(network->context, (size_t)count, sizeof *bias);
+    if (!bias)
+        return att_fail_memory(network->context, (size_t)count * sizeof *bias, network->path);
+    const att_status status = att_tensors_read_f32(file, index, bias, count);
+    file->projects = status == ATT_OK;
+    for (int64_t i = 0; i < count && file->projects; i++)
+        file->projects = bias[i] == 0;
+    att_free(network->context, bias);
+    return status;
+}
+
 /* Builds the network of network->file and loads its weights. */
 static att_status load(att_network *network, const att_network_options *options)
 {
@@ -110,6 +131,7 @@ static att_status load(att_network *network, const att_network_options *options)
     ATT_TRY(build(network));
     network->averaged = options->averaged;
     ATT_TRY(load_weights(network, network->weights));
+    ATT_TRY(find_projection(network));
     att_weights_set_source(network->weights, load_weights, network);
     return ATT_OK;
 }

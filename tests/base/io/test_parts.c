@@ -283,6 +283,43 @@ SCRATCH_TEST(tensors_of_other_names_are_no_average)
     att_tensors_close(&file);
 }
 
+/* Writes a file of matrices of one element with these names. */
+static void write_matrices(scratch *self, const char *const *names)
+{
+    char header[1024] = "{";
+    int count = 0;
+    for (; names[count]; count++)
+        snprintf(header + strlen(header), sizeof header - strlen(header),
+                 "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[1,1],\"data_offsets\":[%d,%d]}", count ? "," : "",
+                 names[count], 4 * count, 4 * count + 4);
+    strcat(header, "}");
+    write_file(self, header, (size_t)(4 * count));
+}
+
+/* A classifier of one linear layer has timm's name, whatever the program calls it; other classifiers keep theirs. */
+SCRATCH_TEST(the_only_layer_of_a_classifier_has_timms_name)
+{
+    static const struct {
+        const char *names[5], *expected;
+    } all[] = {
+        {{"layer1.0.conv1.weight", "fc.1.weight", "fc.1.bias"}, "fc.weight"},
+        {{"layer1.0.conv1.weight", "classifier.weight"}, "fc.weight"},
+        {{"patch_embed.proj.weight", "head.0.weight"}, "head.weight"},
+        {{"backbone.patch_embed.proj.weight", "backbone.a", "backbone.b", "classifier.weight"}, "head.weight"},
+        {{"patch_embed.proj.weight", "head.0.weight", "head.2.weight"}, "head.0.weight"},
+        {{"patch_embed.proj.weight", "fc.weight", "head.weight"}, "fc.weight"},
+        {{"patch_embed.proj.weight", "layers.0.a", "head.weight"}, "head.weight"},
+        {{"a", "fc.1.weight"}, "fc.1.weight"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        write_matrices(self, all[i].names);
+        att_tensors *file = open_path(self, self->path);
+        if (att_tensors_find(file, all[i].expected) < 0)
+            fail_msg("%s: there is no %s", all[i].names[1], all[i].expected);
+        att_tensors_close(&file);
+    }
+}
+
 SCRATCH_TEST(parts_of_safetensors_are_read)
 {
     write_file(self, shared, 8);

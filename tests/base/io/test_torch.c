@@ -284,6 +284,72 @@ SCRATCH_TEST(a_network_that_was_saved_whole_is_read)
     }
 }
 
+static void real(bytes *to, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    ops(to, "G");
+    for (int shift = 56; shift >= 0; shift -= 8)
+        put(to, &(uint8_t){(uint8_t)(bits >> shift)}, 1);
+}
+
+/* A module without parameters and with one attribute, which is a number or, if `text` is given, a text. */
+static void put_module(bytes *to, const char *name, const char *class, const char *key, double number, const char *word)
+{
+    text(to, name);
+    begin_module(to, class, false);
+    begin_group(to, "_parameters");
+    ops(to, "u");
+    text(to, key);
+    if (word)
+        text(to, word);
+    else if (number >= 1)
+        integer(to, (int64_t)number);
+    else
+        real(to, number);
+    begin_group(to, "_modules");
+    ops(to, "uub");
+}
+
+/* Settings that the modules of a network have as attributes; one in which they differ is not known. */
+SCRATCH_TEST(attributes_of_a_network_that_was_saved_whole_are_settings)
+{
+    for (int other = 0; other < 2; other++) {
+        bytes *object = calloc(1, sizeof *object);
+        assert_non_null(object);
+        begin_module(object, "Net", false);
+        text(object, "global_pool");
+        text(object, "avg");
+        text(object, "pretrained_cfg");
+        ops(object, "}(");
+        text(object, "architecture");
+        text(object, "vit_tiny_patch16_224");
+        text(object, "num_classes");
+        integer(object, 1000);
+        ops(object, "u");
+        begin_group(object, "_parameters");
+        text(object, "w");
+        tensor(object, &plain);
+        ops(object, "u");
+        begin_group(object, "_modules");
+        put_module(object, "attn", "Attention", "num_heads", 6, NULL);
+        put_module(object, "norm1", "LayerNorm", "eps", 0.25, NULL);
+        put_module(object, "act", "GELU", "approximate", 0, "tanh");
+        put_module(object, "act1", other ? "ReLU" : "GELUTanh", "inplace", 1, NULL);
+        ops(object, "uub");
+        write_old(self, object, &plain_storage, 1);
+        free(object);
+        att_tensors *file = open_path(self, self->path);
+        assert_string_equal(att_tensors_metadata(file, ATT_TENSORS_ATTRIBUTES),
+                            other ? "{\"num_heads\":6,\"norm_eps\":0.25,\"global_pool\":\"avg\"}"
+                                  : "{\"num_heads\":6,\"act_layer\":\"gelu_tanh\",\"norm_eps\":0.25,"
+                                    "\"global_pool\":\"avg\"}");
+        assert_string_equal(att_tensors_metadata(file, "config"),
+                            "{\"pretrained_cfg\":{\"architecture\":\"vit_tiny_patch16_224\"}}");
+        att_tensors_close(&file);
+    }
+}
+
 SCRATCH_TEST(the_architecture_becomes_metadata)
 {
     bytes *said = calloc(1, sizeof *said);
