@@ -60,12 +60,30 @@ static att_status fit(const att_identification *s, const att_family *family, att
     return ATT_OK;
 }
 
+/* Refuses a side file that describes a network of another size than the tensors. */
+static att_status check_side_files(const att_identification *s, const att_option_values *found)
+{
+    static const char *const keys[] = {"depth", "embed_dim"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *from = att_identify_provider(s, keys[i]);
+        const double given = att_options_number(&s->config.options, keys[i], 0),
+                     shown = att_options_number(found, keys[i], given);
+        if ((from == att_from_config || from == att_from_arguments) && given != shown)
+            return att_fail(s->context, ATT_ERR_MISMATCH,
+                            "%s: %s says %s %g, but the tensors show %g; if %s belongs to another file, move that file "
+                            "to a folder of its own",
+                            s->path, from, keys[i], given, shown, from);
+    }
+    return ATT_OK;
+}
+
 static att_status resolve_options(const att_identification *s, const att_variant *variant, att_option_values found,
                                   const att_option_values *own, att_option_values *options)
 {
     const att_family *family = variant->family;
     *options = s->config.options;
     resolve_classes(s, &found, options);
+    ATT_TRY(check_side_files(s, &found));
     ATT_TRY(att_family_check(s->context, family, options));
     const char *modules = att_options_text(&found, "modules");
     ATT_TRY(att_placed_complete(s->context, *modules ? modules : att_options_text(own, "modules"), options));

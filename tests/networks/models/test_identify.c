@@ -329,6 +329,17 @@ PLACE_TEST(options_are_credited_to_their_sources)
          "embed_dim 32, depth 2, num_heads 2; preprocessing: ");
 }
 
+PLACE_TEST(a_side_file_of_another_network_is_refused_by_name)
+{
+    att_option_values options = small();
+    write_model(p, "vit_tiny_patch16_224", &options, false);
+    write_beside(p, "config.json",
+                 "{\"architecture\": \"vit_tiny_patch16_224\", \"model_args\": {\"img_size\": 32, \"patch_size\": 8, "
+                 "\"embed_dim\": 32, \"num_heads\": 2, \"depth\": 3}}");
+    refused(p, NULL, ATT_ERR_MISMATCH,
+            "config.json says depth 3, but the tensors show 2; if config.json belongs to another file, move");
+}
+
 PLACE_TEST(the_run_folder_takes_precedence_over_config)
 {
     att_option_values options = small();
