@@ -16,18 +16,22 @@
  * are found in these steps:
  *
  *   1. the dictionary under the first of these keys that holds tensors; the search is repeated inside it: state_dict,
- *      model_state_dict, model, module, net, network, weights, params, teacher, student. If there is none, the file's
- *      only dictionary of tensors, if at most two tensors are beside it; else its own object: a dictionary, a list, or
- *      one tensor, which is named "tensor".
+ *      model_state_dict, model, module, net, network, weights, params, teacher, student, online_model. If
+ *      there is none, the file's only dictionary of tensors, if at most two tensors are beside it; else its own object:
+ *      a dictionary, a list, or one tensor, which is named "tensor".
  *      In a table of torch.distributed.checkpoint, the first part of the tensors' names is the key, or the second if
  *      they share the first;
  *   2. the keys of nested containers are joined by dots;
  *   3. the names of wrappers (_orig_mod., _fsdp_wrapped_module., _checkpoint_wrapped_module., module.) are removed
  *      inside names (module. as the first or second part only), and prefixes that nearly all names have (module.,
  *      _orig_mod., model., backbone., ..., and what a program calls a ViT or ResNet in it). At most 16 names, and at
- *      most a quarter of them, may lack such a prefix (a counter).
+ *      most a quarter of them, may lack such a prefix (a counter). If names of one dictionary begin with
+ *      several keys of step 1, or with one and the key of a moving average ("model.", "ema."), at least four names with
+ *      each, they are read as if each key had a dictionary;
+ *   4. weight and bias of the only linear layer of a classifier, under head., fc. or classifier., which may be numbered
+ *      (fc.1.weight), are named head. in a ViT and fc. in a ResNet.
  *
- * Step 3 also applies to safetensors files, archives of NumPy and an index.
+ * Steps 3 and 4 also apply to safetensors files, archives of NumPy and an index.
  *
  * The path "FILE#PART" opens a part of a file: the tensors whose full names (the keys of all containers, joined by
  * dots) begin with "PART.", without this beginning. They replace steps 1 and 2, and no average is looked for. PART has

@@ -86,8 +86,8 @@ bool att_tensors_are_borrowed(const att_tensors *file);
 /* Changes the names of the tensors, starting at item `first`, to those of the network, as described in
  * attscope/tensors.h: selects file->part, removes common prefixes ("module."), removes tensors that only training uses
  * and adds them to file->skipped, and joins chunks of blocks. A prefix is common if at most 16 tensors, and at most a
- * quarter of them, lack it; these keep their names. If item `first` is the file's first and names begin with the keys of
- * several networks ("model.", "ema."), takes those of one network and of its average, and adds the other networks to
+ * quarter of them, lack it; these keep their names. If item `first` is the file's first and names begin with the keys
+ * of several networks ("model.", "ema."), takes those of one network and of its average, and adds the other networks to
  * file->skipped. Appends a description of the changes to `changes`. Error: ERR_MEMORY.
  */
 att_status att_tensors_normalize_names(att_tensors *file, int first, att_text *changes);

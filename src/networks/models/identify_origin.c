@@ -45,16 +45,9 @@ static void append_source(const att_identification *s, const char *from, const c
 static void append_sources(const att_identification *s, const att_option_values *options,
                            const att_option_values *found, const att_option_values *own, att_text *text)
 {
-    static const char *const sources[] = {att_from_caller,
-                                          att_from_arguments,
-                                          att_from_config,
-                                          att_from_metadata,
-                                          att_from_architecture,
-                                          att_from_description,
-                                          att_from_attributes,
-                                          att_from_file_name,
-                                          TENSORS,
-                                          IMPLIED};
+    static const char *const sources[] = {
+        att_from_caller,      att_from_arguments,  att_from_config,    att_from_metadata, att_from_architecture,
+        att_from_description, att_from_attributes, att_from_file_name, TENSORS,           IMPLIED};
     char before[96];
     append_source(s, s->name_from, " with ", options, found, own, text);
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
