@@ -173,7 +173,7 @@ err_has 'warning: broken.safetensors: tensor head.bias has 4 values that are NaN
 
 # The classifier of timm's files of CLIP is the projection, known by a bias of zeros.
 run 0 train data --model vit_base_patch32_clip_224 --img-size 8 --patch-size 4 --in-chans 1 --embed-dim 8 --depth 1 \
-    --num-heads 2 --num-classes 4 --val-split '' --epochs 0 --batch-size 2 --output out --experiment clip
+    --num-heads 2 --num-classes 128 --val-split '' --epochs 0 --batch-size 2 --output out --experiment clip
 run 0 convert out/clip converted.safetensors
 cut_tensor converted.safetensors clip.safetensors __metadata__
 clip='--model vit_base_patch32_clip_224 --num-heads 2'
@@ -182,7 +182,7 @@ fill_tensors clip.safetensors features.safetensors 0 head.bias
 mkdir -p clipped && mv scores.safetensors features.safetensors clipped
 run 0 validate data --checkpoint clipped/scores.safetensors $clip
 run 1 validate data --checkpoint clipped/features.safetensors $clip
-err_has 'its 4 values are features, not scores of classes'
+err_has 'its 128 values are features, not scores of classes'
 
 run 1 inspect empty.pth
 err_has 'empty.pth: an empty file; expected weights, as safetensors or as torch.save() writes them'

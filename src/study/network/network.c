@@ -99,16 +99,18 @@ static att_status load_weights(void *user, att_weights *weights)
                              : att_model_load(network->model, network->file, weights);
 }
 
-/* timm's files of CLIP have the projection as classifier, with a bias of zeros, which no training run leaves. */
+/* timm's files of CLIP have the projection as classifier, with a bias of zeros, which no training run leaves. Widths of
+ * projections are multiples of 128: 512, 640, 768, 1024, 1152, ... */
 static att_status find_projection(att_network *network)
 {
+    enum { STEP = 128 };
     att_tensors *file = network->file;
     const int index = strstr(network->identity.name, "_clip_") && !att_tensors_metadata(file, ATT_IDENTITY_KEY)
                           ? att_tensors_find(file, "head.bias")
                           : -1;
-    if (index < 0)
+    const int64_t count = index >= 0 ? att_tensors_at(file, index).count : 0;
+    if (count == 0 || count % STEP != 0)
         return ATT_OK;
-    const int64_t count = att_tensors_at(file, index).count;
     float *bias = att_allocate_array(network->context, (size_t)count, sizeof *bias);
     if (!bias)
         return att_fail_memory(network->context, (size_t)count * sizeof *bias, network->path);
