@@ -140,7 +140,7 @@ err_has 'depth 20 does not go with layers 1,1,1, which are 11 deep; leave one of
 train 2 none --modules see
 err_has 'did you mean se?'
 train 2 none --patch-size 4
-err_has 'patch_size is an option of the families "vit", "eva", "mixer", "swin" and "attention_cnn", not of "resnet"'
+err_has 'patch_size is an option of the families "vit", "eva", "mixer", "swin", "attention_cnn" and "convnext", not of "resnet"'
 train 2 none --depth 21
 err_has '9 n + 2 layers deep (11, 20, 29, ...)'
 train 2 none --img-size 3

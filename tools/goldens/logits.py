@@ -1,4 +1,4 @@
-"""Logits of all ViTs, BEiTs, EVAs and Swins that attscope has, made small, for one image, in timm and in f64.
+"""Logits of all ViTs, BEiTs, EVAs, Swins and ConvNeXts that attscope has, made small, for one image, in timm and in f64.
 
 logits.txt has one line for each name: the name, attscope's options that make the network small, "=", and the logits.
 Weights and the image follow from formulas as in training.py, so that any program can compute them. The options leave
@@ -23,10 +23,19 @@ def small_swin(name):
         sizes | {"depths": "2,2,2,1", "stage_heads": "1,2,4,8"}
 
 
+def small_convnext(name):
+    """The same for a ConvNeXt, whose maps have odd sides in the middle; attscope's lists are texts."""
+    options = {"depths": (1, 2, 1, 1), "dims": (16, 24, 32, 40)}
+    hidden = {"head_hidden_size": 24} if name.endswith("_mlp") else {}
+    return options | hidden, {"img_size": 72} | {k: ",".join(map(str, v)) for k, v in options.items()} | hidden
+
+
 def small(name):
     """The same for other networks: 3 x 3 patches, with the pixels that the network leaves out beyond them."""
     if name.startswith("swin"):
         return small_swin(name)
+    if "convnext" in name:
+        return small_convnext(name)
     embed = timm.create_model(name, device="meta", depth=1).patch_embed
     patch = embed.patch_size[0]
     width = 96 if name == "vit_7b_patch16_dinov3" else 48  # timm rounds the MLP of this one to a multiple of 64 channels
@@ -34,18 +43,17 @@ def small(name):
     return options, options
 
 
-def logits(name, arguments):
+def logits(name, arguments, side):
     model = timm.create_model(name, num_classes=CLASSES, **arguments).double().eval()
     fill(model)
-    side = arguments["img_size"]
     with torch.no_grad():
         return model(picture(side, side))[0].tolist()
 
 
 with open(sys.argv[1] + "/logits.txt", "w") as out:
     for module in ("vision_transformer", "vision_transformer_relpos", "deit", "beit", "eva",
-                   "swin_transformer", "swin_transformer_v2", "swin_transformer_v2_cr"):
+                   "swin_transformer", "swin_transformer_v2", "swin_transformer_v2_cr", "convnext"):
         for name in sorted(supported & set(timm.list_models(module=module))):
             arguments, options = small(name)
             print(name, *(f"{k}={v}" for k, v in options.items()), "=",
-                  *(f"{v:.7g}" for v in logits(name, arguments)), file=out)
+                  *(f"{v:.7g}" for v in logits(name, arguments, options["img_size"])), file=out)

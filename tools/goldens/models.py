@@ -1,4 +1,5 @@
-"""Names, shapes, weight decay and preprocessing of timm's ViTs, EVAs, Swins, residual networks and MLP-Mixers.
+"""Names, shapes, weight decay and preprocessing of timm's ViTs, EVAs, Swins, residual networks, MLP-Mixers and
+ConvNeXts.
 
 models.txt has one line for each network that attscope has:
 
@@ -46,6 +47,7 @@ names += [n for n in timm.list_models(module="resnet") if not OTHER_RESNETS.matc
 names += [n for n in timm.list_models(module="mlp_mixer") if n.startswith("mixer_")]  # not gmixer, resmlp, gmlp
 swins = ("swin_transformer", "swin_transformer_v2", "swin_transformer_v2_cr")
 names += [n for m in swins for n in timm.list_models(module=m)]
+names += [n for n in timm.list_models(module="convnext") if not re.match("convnextv2|.*_zepto_", n)]
 names += [n for n in timm.list_models(module="eva") if not n.endswith("_sapiens2")]
 with open(sys.argv[1] + "/models.txt", "w") as out:
     for name in sorted(names):

@@ -13,9 +13,11 @@ from formula import uniform
 
 
 def fill(model):
-    """Weights of norms are around 1, all other parameters around 0."""
-    for name, parameter in model.named_parameters():
-        start = 1.0 if "norm" in name and name.endswith("weight") else 0.0
+    """Weights of norms and running variances are around 1, all other parameters and running means around 0."""
+    running = [(n, b) for n, b in model.named_buffers() if n.endswith(("running_mean", "running_var"))]
+    for name, parameter in [*model.named_parameters(), *running]:
+        gain = ("norm" in name or ".bn." in name) and name.endswith("weight")
+        start = 1.0 if gain or name.endswith("running_var") else 0.0
         wide = 0.4 if parameter.dim() > 1 else 0.2
         values = (start + wide * uniform(name, parameter.numel())).astype(np.float32)
         parameter.data = torch.from_numpy(values).double().reshape(parameter.shape)

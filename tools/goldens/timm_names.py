@@ -22,7 +22,7 @@ import warnings
 
 import timm
 import torch
-from timm.models import _registry, eva, mlp_mixer, resnet, vision_transformer
+from timm.models import _registry, convnext, eva, mlp_mixer, resnet, vision_transformer
 
 warnings.filterwarnings("ignore")
 goldens = pathlib.Path(sys.argv[1])
@@ -34,7 +34,7 @@ ARCHITECTURES = {
     "byoanet": "a network of configurable blocks with attention",
     "byobnet": "a network of configurable blocks",
     "cait": "CaiT: talking heads, class attention",
-    "coat": "CoaT", "convit": "ConViT", "convmixer": "ConvMixer", "convnext": "ConvNeXt", "cpubone": "CPUBone",
+    "coat": "CoaT", "convit": "ConViT", "convmixer": "ConvMixer", "cpubone": "CPUBone",
     "crossvit": "CrossViT", "csatv2": "CSATv2", "cspnet": "cross stage partial network",
     "cspnext": "CSPNeXt", "davit": "DaViT", "deepseek_vit": "DeepSeek's vision encoder", "densenet": "DenseNet",
     "dla": "deep layer aggregation", "dpn": "dual path network", "edgenext": "EdgeNeXt",
@@ -138,6 +138,13 @@ def lacks_of_eva(model):
         yield "images that are not square"
 
 
+def lacks_of_convnext(model):
+    if of_type(model, "GlobalResponseNormMlp"):
+        yield "global response norms"
+    if of_type(model, "SimpleNorm2d"):
+        yield "norms that divide by the deviation and subtract nothing"
+
+
 def signature(model):
     """Returns the names and shapes of the tensors, without the classifier."""
     return frozenset((n, tuple(t.shape)) for n, t in model.state_dict().items() if not n.startswith(("head.", "fc.")))
@@ -174,6 +181,8 @@ def reason(name):
         lacks = lacks_of_mixer(model)
     elif isinstance(model, vision_transformer.VisionTransformer):
         lacks = ()
+    elif isinstance(model, convnext.ConvNeXt):
+        lacks = lacks_of_convnext(model)
     elif isinstance(model, eva.Eva):
         lacks = lacks_of_eva(model)
     else:

@@ -1,4 +1,4 @@
-"""The first updates of small ViTs, an MLP-Mixer, Swins, EVAs and self-attention networks in PyTorch, in f64: twenty, or
+"""The first updates of small ViTs, an MLP-Mixer, Swins, ConvNeXts, EVAs and self-attention networks in PyTorch, in f64: twenty, or
 three for options of ViTs, Swins V2, EVAs and self-attention networks.
 
 Weights, images, labels and the logits of teachers follow from formulas (uniform() below), so that any program can
@@ -18,6 +18,7 @@ from timm.layers import DiffAttention, LayerNorm, RelPosMlp, RmsNorm, SwiGLU, Sw
 from timm.layers import pos_embed_sincos
 from timm.models import eva
 from timm.models.beit import Beit
+from timm.models.convnext import ConvNeXt
 from timm.models.deit import VisionTransformerDistilled
 from timm.models.mlp_mixer import MlpMixer
 from timm.models.swin_transformer import SwinTransformer
@@ -104,6 +105,8 @@ def build(options):
         for module in model.modules():
             if hasattr(module, "logit_scale"):
                 exact_shifts(module)
+    elif options.pop("convnext", False):
+        model = ConvNeXt(in_chans=1, num_classes=CLASSES, **options).double()
     elif options.pop("distilled", False):
         model = VisionTransformerDistilled(depth=2, num_heads=2, **sizes, **options).double()
     elif options.pop("eva", False):
@@ -234,6 +237,12 @@ SWIN_CASES = {
                                "num_heads": (2, 4), "mlp_ratio": 1.5, "window_size": (4, 5),
                                "always_partition": True, "extra_norm_stage": True}, "sgd", 0.0),
 }
+CONVNEXT = {"convnext": True, "depths": (1, 2, 1, 1), "dims": (8, 12, 16, 20), "patch_size": 1}
+CONVNEXT_CASES = {
+    "convnext_patch_adamw": (CONVNEXT | {"kernel_sizes": (7, 5, 3, 3), "ls_init_value": 0.1}, "adamw", 0.1),
+    "convnext_norm_first_sgd": (CONVNEXT | {"head_norm_first": True, "conv_mlp": True, "norm_layer": "rmsnorm",
+                                            "act_layer": "silu"}, "sgd", 0.0),
+}
 EVA_CASES = {
     "fused": {"swiglu_mlp": True, "mlp_ratio": 1.5, "use_rot_pos_emb": True, "ref_feat_shape": 5},
     "apart": {"qkv_fused": False, "swiglu_mlp": True, "scale_mlp": True, "scale_attn_inner": True, "mlp_ratio": 1.5,
@@ -249,7 +258,7 @@ EVA_CASES = {
            "attn_pool_num_heads": 4, "attn_pool_mlp_ratio": 2.0},
 }
 SETTINGS = {case: (settings, {}) for case, settings in CASES.items()}
-SETTINGS |= {case: (settings, {"steps": 3}) for case, settings in SWIN_CASES.items()}
+SETTINGS |= {case: (settings, {"steps": 3}) for case, settings in (SWIN_CASES | CONVNEXT_CASES).items()}
 SETTINGS |= {f"vit_{case}": ((options, "adamw", 0.0), {"steps": 3}) for case, options in VIT_CASES.items()}
 SETTINGS |= {f"eva_{case}": ((options | {"eva": True}, "adamw", 0.0), {"steps": 3})
              for case, options in EVA_CASES.items()}

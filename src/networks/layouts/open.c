@@ -232,7 +232,7 @@ static bool is_named_otherwise(const att_tensors *file, const att_layout *layout
     snprintf(first, sizeof first, "%.*s", (int)strcspn(layout->variants, " "), layout->variants);
     return network && att_variant_find(file->context, network, &named) == ATT_OK &&
            att_variant_find(file->context, first, &own) == ATT_OK && named.family != own.family &&
-           named.family->recognise(file->context, file, &found) == ATT_OK;
+           att_family_recognise(file->context, named.family, file, &found) == ATT_OK;
 }
 
 /* The same for a network of torchvision, mmsegmentation or its authors, whose files hardly have settings. Other

@@ -189,7 +189,7 @@ static att_status recognise(const att_layout *layout, const att_layout_source *s
                             att_option_values *found)
 {
     *found = att_options_none();
-    ATT_TRY(family->recognise(source->context, source->file, found));
+    ATT_TRY(att_family_recognise(source->context, family, source->file, found));
     for (const att_layout_setting *s = layout->settings; s && s->key; s++) {
         const json_t *value = json_object_get(source->config, s->key);
         if (value && !json_is_null(value))

@@ -15,6 +15,7 @@
 #include "networks/models/placement.h"
 #include "networks/models/position_heads.h"
 #include "networks/models/regrid.h"
+#include "networks/models/tensor_rules.h"
 #include "networks/models/timm_config.h"
 #include "networks/tasks/task.h"
 
@@ -102,6 +103,9 @@ typedef struct att_family {
     att_status (*complete)(att_context *context, void *options);
     /* Adds the inputs and the network without the head, and returns the features that heads read. */
     void (*build)(att_graph *graph, const void *options, att_features *features);
+    /* The tensors that tell the options; NULL: the family has the functions foreign, recognise, is_added and layer,
+     * which follow from the rules. */
+    const att_tensor_rules *rules;
     /* Returns the tensors that no network of the family has. */
     att_foreign (*foreign)(const att_context *context, const att_tensors *file);
     /* Sets the options that names and shapes of the tensors determine; the others stay unset. Refuses a tensor that no
@@ -490,7 +494,11 @@ const att_option *att_family_option(const char *key);
  * is none. */
 const att_family *att_family_detect(const att_tensors *file);
 /* Returns the family for a file: that of its signature; without one, the family that knows most of its tensors. */
-const att_family *att_family_nearest(const att_context *context, const att_tensors *file);
+const att_family *att_family_nearest(att_context *context, const att_tensors *file);
+/* The functions of att_family that rules can replace. */
+att_status att_family_recognise(att_context *context, const att_family *family, const att_tensors *file,
+                                att_option_values *found);
+bool att_family_is_added(const att_context *context, const att_family *family, const char *name);
 /* Returns ERR_UNSUPPORTED if no family knows all of the file's tensors. The message names the family that knows most of
  * them, and the most telling tensor that it does not know. */
 att_status att_family_check_tensors(att_context *context, const att_tensors *file);

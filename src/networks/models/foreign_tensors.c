@@ -130,7 +130,6 @@ static const struct foreign_name {
     {"layer0.*", "SE networks of an older code; only timm's names are read"},
     {"stages.*.blocks.*.conv1.weight", "ResNetV2 (pre-activation blocks, as in BiT)"},
     {"stages.*.attn.rel_pos.*", "CoAtNet or a relative"},
-    {"stages.*.blocks.*.conv_dw.*", "ConvNeXt"},
     {"stages.*.self_attn.pos_embed.*", "timm's networks of configurable blocks"},
     {"stages.?.conv_down.*", "a cross stage partial network"},
     {"stages.*.attention.fc.*", "CSPNeXt"},

@@ -19,7 +19,7 @@ static att_status read_tensors(const att_identification *s, const att_variant *v
                                att_option_values *own, att_preprocess *preprocess)
 {
     *found = att_options_none();
-    ATT_TRY(variant->family->recognise(s->context, s->file, found));
+    ATT_TRY(att_family_recognise(s->context, variant->family, s->file, found));
     att_variant_defaults(variant, found, own, preprocess);
     att_identify_disambiguate(s, variant->family, own, found);
     att_patches_adopt_size(own, found);

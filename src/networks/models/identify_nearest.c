@@ -17,7 +17,7 @@ static const att_family *family_of(const att_identification *s)
 att_status att_identify_recognise(const att_identification *s, att_option_values *found)
 {
     ATT_TRY(att_family_check_tensors(s->context, s->file));
-    return family_of(s)->recognise(s->context, s->file, found);
+    return att_family_recognise(s->context, family_of(s), s->file, found);
 }
 
 /* Whether a variant with the options `changes` (NULL: none) has the options found from the tensors. */

@@ -86,8 +86,7 @@ static bool is_head(const loading *l, const char *name)
 
 static bool is_added(const loading *l, const char *name)
 {
-    const att_family *family = att_model_family(l->model);
-    return family->is_added && family->is_added(l->context, name);
+    return att_family_is_added(l->context, att_model_family(l->model), name);
 }
 
 /* Whether a parameter keeps its value instead of being loaded. */
@@ -192,7 +191,7 @@ static bool differs_in_channels(const loading *l, const att_parameter_info *para
 {
     att_shape shape = info->shape;
     if (!is_number(info->dtype) || shape.rank != 4 || parameter->shape.rank != 4 ||
-        shape.dims[1] == parameter->shape.dims[1] || att_model_family(l->model)->layer(parameter->name) != 0)
+        shape.dims[1] == parameter->shape.dims[1] || att_model_layer(l->model, parameter->name) != 0)
         return false;
     shape.dims[1] = parameter->shape.dims[1];
     return att_shape_equal(shape, parameter->shape);
@@ -403,7 +402,8 @@ static void list_differences(const loading *l, att_text *text)
     const att_family *family = att_model_family(l->model);
     const att_identity own = att_model_identity(l->model);
     att_option_values found = att_options_none();
-    if (family != att_family_nearest(l->context, l->file) || family->recognise(l->context, l->file, &found) != ATT_OK)
+    if (family != att_family_nearest(l->context, l->file) ||
+        att_family_recognise(l->context, family, l->file, &found) != ATT_OK)
         return;
     att_options_unset(&found, "num_classes");
     att_text differing = {.context = l->context};

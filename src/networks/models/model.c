@@ -120,13 +120,30 @@ const att_family *att_family_detect(const att_tensors *file)
     return NULL;
 }
 
+static att_foreign foreign_of(att_context *context, const att_family *family, const att_tensors *file)
+{
+    return family->rules ? att_rules_foreign(context, family, file) : family->foreign(context, file);
+}
+
+att_status att_family_recognise(att_context *context, const att_family *family, const att_tensors *file,
+                                att_option_values *found)
+{
+    return family->rules ? att_rules_recognise(context, family, file, found) : family->recognise(context, file, found);
+}
+
+bool att_family_is_added(const att_context *context, const att_family *family, const char *name)
+{
+    return family->rules ? att_rules_is_added(context, family->rules, name)
+                         : family->is_added && family->is_added(context, name);
+}
+
 /* The family that knows most of the tensors, the first of several; *foreign: those that it does not know. */
-static const att_family *find_nearest(const att_context *context, const att_tensors *file, att_foreign *foreign)
+static const att_family *find_nearest(att_context *context, const att_tensors *file, att_foreign *foreign)
 {
     const att_family *nearest = families[0];
-    *foreign = nearest->foreign(context, file);
+    *foreign = foreign_of(context, nearest, file);
     for (int f = 1; f < FAMILY_COUNT; f++) {
-        att_foreign other = families[f]->foreign(context, file);
+        att_foreign other = foreign_of(context, families[f], file);
         if (other.count < foreign->count) {
             nearest = families[f];
             *foreign = other;
@@ -135,7 +152,7 @@ static const att_family *find_nearest(const att_context *context, const att_tens
     return nearest;
 }
 
-const att_family *att_family_nearest(const att_context *context, const att_tensors *file)
+const att_family *att_family_nearest(att_context *context, const att_tensors *file)
 {
     att_foreign foreign;
     const att_family *detected = att_family_detect(file);
@@ -638,7 +655,7 @@ bool att_model_is_head(const att_model *model, const char *name)
 
 int att_model_layer(const att_model *model, const char *name)
 {
-    return model->family->layer(name);
+    return model->family->rules ? att_rules_layer(model->family->rules, name) : model->family->layer(name);
 }
 
 int64_t att_model_tokens(const att_model *model)

@@ -29,6 +29,34 @@ int att_stages_find(const att_stages *stages, int *block)
     return stage;
 }
 
+att_status att_stages_parse(att_context *context, const char *key, const char *text, att_stages *stages)
+{
+    stages->count = att_text_to_list(text, 1, 65536, stages->blocks, ATT_STAGES);
+    if (stages->count > 0 && att_stages_total(stages) <= ATT_BLOCKS)
+        return ATT_OK;
+    return att_fail(context, ATT_ERR_ARGUMENT,
+                    "%s must be the numbers of blocks of 1 to %d stages, as in \"2,2,6,2\", at most %d in all, not "
+                    "\"%s\"",
+                    key, ATT_STAGES, ATT_BLOCKS, text);
+}
+
+att_status att_stages_numbers(att_context *context, const char *key, char *text, size_t size, int low, int stages,
+                              int numbers[ATT_STAGES])
+{
+    bool same = true;
+    int count = att_text_to_list(text, low, 65536, numbers, ATT_STAGES);
+    if (count != 1 && count != stages)
+        return att_fail(context, ATT_ERR_ARGUMENT,
+                        "%s must be one number, or one for each of %d stages, from %d to 65536, not \"%s\"", key,
+                        stages, low, text);
+    for (int s = 0; s < stages; s++) {
+        numbers[s] = numbers[count == 1 ? 0 : s];
+        same = same && numbers[s] == numbers[0];
+    }
+    att_format_list(numbers, same ? 1 : stages, text, size);
+    return ATT_OK;
+}
+
 double att_drop_path_of(double last, int index, int count)
 {
     return count > 1 ? last * index / (count - 1) : 0;

@@ -28,6 +28,12 @@ int att_stages_total(const att_stages *stages);
 int att_stages_before(const att_stages *stages, int stage);
 /* Returns the stage, from 0, of a block that is counted over the whole network. *block becomes its number there. */
 int att_stages_find(const att_stages *stages, int *block);
+/* Parse the texts of options about stages. att_stages_parse(): the numbers of blocks, "2,2,6,2". att_stages_numbers():
+ * a number for each of `stages` stages, or one for all; from `low` to 65536. The text is rewritten in one form: a
+ * single number if all are the same. key: the option, for messages. Errors: ERR_ARGUMENT. */
+att_status att_stages_parse(att_context *context, const char *key, const char *text, att_stages *stages);
+att_status att_stages_numbers(att_context *context, const char *key, char *text, size_t size, int low, int stages,
+                              int numbers[ATT_STAGES]);
 /* The drop path rate of block `index` of `count`: rates rise linearly with depth, and the last block has `last`. */
 double att_drop_path_of(double last, int index, int count);
 

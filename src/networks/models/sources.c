@@ -283,7 +283,7 @@ static bool is_listed(const char *key)
 static bool has_module(att_context *context, const att_family *family, const att_tensors *file, const att_fact *name)
 {
     att_option_values found = att_options_none();
-    if (name->kind != ATT_FACT_TEXT || !family || family->recognise(context, file, &found) != ATT_OK)
+    if (name->kind != ATT_FACT_TEXT || !family || att_family_recognise(context, family, file, &found) != ATT_OK)
         return false;
     const char *modules = att_options_text(&found, "modules");
     return strcspn(modules, ":@") == strlen(name->text) && strncmp(modules, name->text, strlen(name->text)) == 0;

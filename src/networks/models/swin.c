@@ -34,7 +34,7 @@ static const att_option rows[] = {
     {"swin_version", .kind = ATT_OPTION_TEXT, .value = "NAME",
      .help = "of a Swin: v1, v2 (cosine attention, norms at the end of branches), or v2_cr (timm's swinv2_cr_*)",
      .choice = version_names, SWIN_AT(swin_version)},
-    {"depths", .kind = ATT_OPTION_TEXT, .value = "LIST", .help = "of a Swin: blocks of each stage, as 2,2,6,2",
+    {"depths", .kind = ATT_OPTION_TEXT, .value = "LIST", .help = "blocks of each stage, as 2,2,6,2",
      .instead_of = "depth", SWIN_AT(depths)},
     {"stage_heads", .kind = ATT_OPTION_TEXT, .value = "LIST",
      .help = "of a Swin: attention heads of a block in each stage, as 3,6,12,24", .instead_of = "num_heads",
@@ -167,12 +167,7 @@ enum { MOST_NUMBER = 65536 }; /* of a list of an option */
 static att_status read_stages(att_context *context, const att_swin_options *o, att_swin *net)
 {
     int heads[ATT_STAGES];
-    net->depths.count = att_text_to_list(o->depths, 1, MOST_NUMBER, net->depths.blocks, ATT_STAGES);
-    if (net->depths.count == 0 || att_stages_total(&net->depths) > ATT_BLOCKS)
-        return att_fail(context, ATT_ERR_ARGUMENT,
-                        "depths must be the numbers of blocks of 1 to %d stages, as in \"2,2,6,2\", at most %d in all, "
-                        "not \"%s\"",
-                        ATT_STAGES, ATT_BLOCKS, o->depths);
+    ATT_TRY(att_stages_parse(context, "depths", o->depths, &net->depths));
     if (att_text_to_list(o->stage_heads, 1, MOST_NUMBER, heads, ATT_STAGES) != net->depths.count)
         return att_fail(context, ATT_ERR_ARGUMENT,
                         "stage_heads must be the numbers of heads of the %d stages of depths %s, not \"%s\"",

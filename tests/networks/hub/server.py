@@ -78,7 +78,7 @@ CONFIGS = {
     "bert": b'{"model_type": "bert"}',
     "vocabulary": b'{"model_type": "distilbert"}',
     "wav": b'{"model_type": "wav2vec2"}',
-    "convnext": b'{"architecture": "convnext_tiny"}',
+    "cait": b'{"architecture": "cait_s24_224"}',
 }
 # Repositories that do not exist, with the status and the error code of the Hub.
 REFUSED = {

@@ -252,7 +252,7 @@ SCRATCH_TEST(other_kinds_of_repositories_are_found)
 SCRATCH_TEST(side_files_decide_before_weights_are_requested)
 {
     static const char *const refused[][3] = {{"hf-hub:wav/vit", "wav2vec2", "/wav/vit/"},
-                                             {"hf-hub:convnext/vit", "convnext_tiny", "/convnext/vit/"}};
+                                             {"hf-hub:cait/vit", "cait_s24_224", "/cait/vit/"}};
     char path[ATT_HUB_PATH];
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         assert_fails(self->context, find(self, refused[i][0], path), ATT_ERR_UNSUPPORTED, refused[i][1]);
@@ -481,7 +481,7 @@ SCRATCH_TEST(hostile_replies_end_in_one_sentence)
         {"hf-hub:holes/vit", ATT_ERR_FORMAT, "names model-2.safetensors, which it does not have"},
         {"timm/vit_tiny_patch16_225", ATT_ERR_NOT_FOUND, "did you mean \"vit_tiny_patch16_224\"?"},
         {"timm/vit_tiny_patch16_224.augreg", ATT_ERR_NOT_FOUND, "its tags are augreg_in21k_ft_in1k, augreg_in21k"},
-        {"timm/convnext_tiny.fb_in1k", ATT_ERR_UNSUPPORTED, "attscope does not support it"},
+        {"timm/cait_s24_224.fb_dist_in1k", ATT_ERR_UNSUPPORTED, "attscope does not support it"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[ATT_HUB_PATH] = "unchanged", blob[128];

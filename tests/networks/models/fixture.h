@@ -7,6 +7,7 @@
 
 #include "formula.h"
 #include "golden_path.h"
+#include "networks/models/family.h"
 
 /* Opens the golden file `name` (see golden_path()) for reading. */
 static inline FILE *golden_open(const char *name)
@@ -19,13 +20,21 @@ static inline FILE *golden_open(const char *name)
     return file;
 }
 
-/* Returns element `index` of a parameter: around 1 for the weights of norms, around 0 for others. */
+static inline bool ends_in(const char *name, const char *end)
+{
+    size_t length = strlen(name), tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+/* Returns element `index` of a parameter: around 1 for the weights of norms and running variances, around 0 for others.
+ */
 static inline float formula_weight(const att_parameter_info *parameter, int64_t index)
 {
-    size_t length = strlen(parameter->name);
-    bool gain = strstr(parameter->name, "norm") && length > 6 && strcmp(parameter->name + length - 6, "weight") == 0;
+    const char *name = parameter->name;
+    bool norm = strstr(name, "norm") || strstr(name, ".bn.");
+    bool gain = (norm && ends_in(name, "weight")) || ends_in(name, "running_var");
     double wide = parameter->shape.rank > 1 ? 0.4 : 0.2;
-    return (float)((gain ? 1 : 0) + wide * formula(parameter->name, (uint32_t)index));
+    return (float)((gain ? 1 : 0) + wide * formula(name, (uint32_t)index));
 }
 
 /* Fills all parameters by the formula. The graph computes in f32 or f64. */
@@ -53,7 +62,7 @@ static inline void take_option(const char *text, att_option_values *options)
     assert_non_null(value);
     snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
     double number = strtod(++value, &end);
-    if (*end || strcmp(key, "window_size") == 0 || strcmp(key, "depths") == 0 || strcmp(key, "stage_heads") == 0)
+    if (*end || att_family_option(key)->kind == ATT_OPTION_TEXT)
         att_options_set_text(options, key, value);
     else
         att_options_set(options, key, number);

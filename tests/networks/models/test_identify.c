@@ -530,9 +530,9 @@ PLACE_TEST(families_of_other_networks_are_named)
     static const struct {
         const char *names[6], *message;
     } files[] = {
-        {{"stem.0.weight", "stages.0.blocks.0.conv_dw.weight", "stages.1.downsample.1.weight", "head.fc.weight"},
-         "no network of attscope has all of its tensors: the nearest family, swin, lacks 3 of 4, such as "
-         "\"stages.0.blocks.0.conv_dw.weight\", a sign of ConvNeXt"},
+        {{"stages.0.blocks.0.conv_dw.weight", "stages.0.blocks.1.xca.qkv.weight", "head.fc.weight"},
+         "no network of attscope has all of its tensors: the nearest family, convnext, lacks 1 of 3, such as "
+         "\"stages.0.blocks.1.xca.qkv.weight\", a sign of EdgeNeXt"},
         {{"cls_token", "pos_embed", "patch_embed.proj.weight", "blocks.0.attn.qkv.weight",
           "blocks.0.attn.proj_l.weight", "blocks_token_only.0.attn.q.weight"},
          "the nearest family, vit, lacks 2 of 6, such as \"blocks_token_only.0.attn.q.weight\", a sign of CaiT "
@@ -750,7 +750,6 @@ PLACE_TEST(tensors_are_a_sign_of_their_network)
     static const struct {
         const char *name, *sign;
     } all[] = {
-        {"stages.0.blocks.0.conv_dw.weight", "ConvNeXt"},
         {"stages.2.blocks.0.attn.rel_pos.relative_position_bias_table", "CoAtNet or a relative"},
         {"stages.1.0.self_attn.pos_embed.height_rel", "timm's networks of configurable blocks"},
         {"stages.0.conv_down.1.conv.weight", "a cross stage partial network"},

@@ -76,8 +76,8 @@ PLACE_TEST(messages_name_what_attscope_lacks)
         {"resnetblur18", "by a blur"},
         {"vit_base_patch16_sapiens2", "LayerScale of the attention only"},
         {"resnet50_gn", "group norm"},
-        {"convnext_tiny", "ConvNeXt"},
-        {"convnext_tiny_in22ft1k", "timm has convnext_tiny (ConvNeXt), formerly convnext_tiny_in22ft1k"},
+        {"cait_s24_224", "CaiT: talking heads, class attention"},
+        {"tv_densenet121", "timm has densenet121 (DenseNet), formerly tv_densenet121"},
         {"ig_resnext101_32x48d", "another width"},
     };
     for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++)

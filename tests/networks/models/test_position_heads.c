@@ -20,12 +20,6 @@ static att_option_values small(const char *encoding, int depth)
     return options;
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* As tools/goldens/position_heads.py. */
 static void fill(const net *n)
 {

@@ -84,10 +84,10 @@ PLACE_TEST(contradicting_options_are_refused)
     o = att_options_none(), att_options_set(&o, "in_chans", 2);
     cannot_be_built(p, "resnet20", &o, "in_chans must be 1 or 3, not 2");
     o = att_options_none(), att_options_set(&o, "patch_size", 16);
-    cannot_be_built(
-        p, "resnet50", &o,
-        "patch_size is an option of the families \"vit\", \"eva\", \"mixer\", \"swin\" and \"attention_cnn\", not of "
-        "\"resnet\"");
+    cannot_be_built(p, "resnet50", &o,
+                    "patch_size is an option of the families \"vit\", \"eva\", \"mixer\", \"swin\", \"attention_cnn\" "
+                    "and \"convnext\", not of "
+                    "\"resnet\"");
     o = att_options_none(), att_options_set_text(&o, "modules", "srm");
     cannot_be_built(p, "vit_tiny_patch16_224", &o,
                     "module \"srm\" works on feature maps [h, w, C], and \"@after_mlp\" has tokens [N, C]");

@@ -81,12 +81,6 @@ static double element(const numbers *how, const void *values, int64_t i)
     return how->dtype == ATT_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t length = strlen(name), tail = strlen(end);
-    return length >= tail && strcmp(name + length - tail, end) == 0;
-}
-
 /* last: the centre of the gains of a bottleneck's last norm. */
 static void fill(const network *n, double last)
 {

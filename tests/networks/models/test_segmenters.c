@@ -86,12 +86,6 @@ static double element(const network *n, const void *values, int64_t i)
     return n->how->dtype == ATT_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t length = strlen(name), tail = strlen(end);
-    return length >= tail && strcmp(name + length - tail, end) == 0;
-}
-
 static void fill(const network *n)
 {
     for (int i = 0; i < att_weights_count(n->weights); i++) {

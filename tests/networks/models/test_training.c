@@ -477,6 +477,32 @@ static void train_swins(const numbers *how)
     train(cr, "swin_v2_cr_padded_sgd", &padded, 0, "sgd", how);
 }
 
+/* In the order of CONVNEXT_CASES in training.py. */
+static void train_convnexts(const numbers *how)
+{
+    static const char name[] = "convnext_tiny";
+    att_option_values options = att_options_none();
+    att_options_set(&options, "img_size", SIDE), att_options_set(&options, "in_chans", 1),
+        att_options_set(&options, "num_classes", CLASSES), att_options_set(&options, "patch_size", 1);
+    att_options_set_text(&options, "depths", "1,2,1,1"), att_options_set_text(&options, "dims", "8,12,16,20");
+    att_option_values other = options;
+    att_options_set_text(&options, "kernel_sizes", "7,5,3,3"), att_options_set(&options, "init_values", 0.1);
+    train(name, "convnext_patch_adamw", &options, 0.1, "adamw", how);
+    att_options_set(&other, "head_norm_first", 1), att_options_set(&other, "conv_mlp", 1);
+    att_options_set_text(&other, "norm_layer", "rmsnorm"), att_options_set_text(&other, "act_layer", "silu");
+    train(name, "convnext_norm_first_sgd", &other, 0, "sgd", how);
+}
+
+TEST(convnexts_train_as_in_pytorch_in_f64)
+{
+    train_convnexts(&f64_ref);
+}
+
+TEST(convnexts_train_as_in_pytorch_in_f32)
+{
+    train_convnexts(&f32_cpu);
+}
+
 static void train_encodings(const numbers *how)
 {
     static const char *const encodings[] = {"isotropic", "quadratic", "learned", "learned_content"};

@@ -86,11 +86,6 @@ static double element(att_dtype dtype, const void *values, int64_t i)
     return dtype == ATT_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
-}
-
 /* Returns the name below the module's scope; NULL for tensors that the test added. */
 static const char *own_name(const network *n, const char *name)
 {

@@ -51,11 +51,6 @@ static void draw(const network *n, const char *name, int64_t count, double wide,
         values[i] = (float)(shift + wide * formula(key, (uint32_t)i));
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
-}
-
 static void fill(const network *n)
 {
     const int kernel = n->layer.kernel;
