@@ -18,7 +18,7 @@ CASES = [
     ("beit_base_patch16_224", {"depth": 2}, 0.75, 0, 0), ("vit_srelpos_small_patch16_224", {"depth": 2}, 0.75, 0, 0),
     ("vit_small_patch16_rope_mixed_ape_224", {"depth": 2}, 0.75, 0, 0),
     ("swinv2_tiny_window8_256", {}, 0.8, 0, 0), ("swinv2_cr_tiny_ns_224", {}, 0.8, 0, 0),
-    ("test_convnext", {}, 0.75, 0, 0), ("convnext_tiny_hnf", {}, 0.8, 0.1, 0.05),
+    ("test_convnext", {}, 0.75, 0, 0), ("convnext_tiny_hnf", {}, 0.8, 0.1, 0.05), ("regnety_002", {}, 0.8, 0, 0),
 ]
 
 with open(sys.argv[1] + "/layers.txt", "w") as out:

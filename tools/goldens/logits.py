@@ -1,4 +1,4 @@
-"""Logits of all ViTs, BEiTs, EVAs, Swins and ConvNeXts that attscope has, made small, for one image, in timm and in f64.
+"""Logits of all ViTs, BEiTs, EVAs, Swins, ConvNeXts and RegNets that attscope has, made small, for one image, in timm and in f64.
 
 logits.txt has one line for each name: the name, attscope's options that make the network small, "=", and the logits.
 Weights and the image follow from formulas as in training.py, so that any program can compute them. The options leave
@@ -30,10 +30,19 @@ def small_convnext(name):
     return options | hidden, {"img_size": 72} | {k: ",".join(map(str, v)) for k, v in options.items()} | hidden
 
 
+def small_regnet(name):
+    """The same for a RegNet, whose widths timm computes from numbers."""
+    last = {"num_features": 40} if timm.create_model(name, device="meta").num_features in (1024, 1536) else {}
+    return {"depth": 6, "w0": 16, "wa": 16, "wm": 2, "group_size": 8} | last, \
+        {"img_size": 72, "depths": "1,1,3,1", "dims": "16,32,64,128", "group_sizes": 8} | last
+
+
 def small(name):
     """The same for other networks: 3 x 3 patches, with the pixels that the network leaves out beyond them."""
     if name.startswith("swin"):
         return small_swin(name)
+    if name.startswith("regnet"):
+        return small_regnet(name)
     if "convnext" in name:
         return small_convnext(name)
     embed = timm.create_model(name, device="meta", depth=1).patch_embed
@@ -52,7 +61,7 @@ def logits(name, arguments, side):
 
 with open(sys.argv[1] + "/logits.txt", "w") as out:
     for module in ("vision_transformer", "vision_transformer_relpos", "deit", "beit", "eva",
-                   "swin_transformer", "swin_transformer_v2", "swin_transformer_v2_cr", "convnext"):
+                   "swin_transformer", "swin_transformer_v2", "swin_transformer_v2_cr", "convnext", "regnet"):
         for name in sorted(supported & set(timm.list_models(module=module))):
             arguments, options = small(name)
             print(name, *(f"{k}={v}" for k, v in options.items()), "=",

@@ -1,5 +1,5 @@
-"""Names, shapes, weight decay and preprocessing of timm's ViTs, EVAs, Swins, residual networks, MLP-Mixers and
-ConvNeXts.
+"""Names, shapes, weight decay and preprocessing of timm's ViTs, EVAs, Swins, residual networks, MLP-Mixers,
+ConvNeXts and RegNets.
 
 models.txt has one line for each network that attscope has:
 
@@ -48,6 +48,7 @@ names += [n for n in timm.list_models(module="mlp_mixer") if n.startswith("mixer
 swins = ("swin_transformer", "swin_transformer_v2", "swin_transformer_v2_cr")
 names += [n for m in swins for n in timm.list_models(module=m)]
 names += [n for n in timm.list_models(module="convnext") if not re.match("convnextv2|.*_zepto_", n)]
+names += [n for n in timm.list_models(module="regnet") if n[6] in "xyz" and not n.endswith("_sgn")]  # not preact, group norm
 names += [n for n in timm.list_models(module="eva") if not n.endswith("_sapiens2")]
 with open(sys.argv[1] + "/models.txt", "w") as out:
     for name in sorted(names):

@@ -22,7 +22,7 @@ import warnings
 
 import timm
 import torch
-from timm.models import _registry, convnext, eva, mlp_mixer, resnet, vision_transformer
+from timm.models import _registry, convnext, eva, mlp_mixer, regnet, resnet, vision_transformer
 
 warnings.filterwarnings("ignore")
 goldens = pathlib.Path(sys.argv[1])
@@ -50,7 +50,7 @@ ARCHITECTURES = {
     "mobilenetv3": "MobileNetV3 and its relatives", "mobilenetv5": "MobileNetV5", "mobilevit": "MobileViT",
     "mvitv2": "MViTv2", "naflexvit": "NaFlexViT", "nasnet": "NASNet", "nest": "nested transformer",
     "nextvit": "Next-ViT", "nfnet": "normaliser-free network", "pit": "PiT", "pnasnet": "PNASNet", "pvt_v2": "PVTv2",
-    "qwen3_vit": "Qwen's vision encoder", "rdnet": "RDNet", "regnet": "RegNet", "repghost": "RepGhost",
+    "qwen3_vit": "Qwen's vision encoder", "rdnet": "RDNet", "repghost": "RepGhost",
     "repvit": "RepViT", "res2net": "Res2Net: convolutions at several scales in a block",
     "resnest": "ResNeSt: split attention", "resnetv2": "ResNetV2: pre-activation blocks, as in BiT",
     "rexnet": "ReXNet", "selecsls": "SelecSLS", "senet": "the older code's SE networks", "sequencer": "Sequencer",
@@ -145,6 +145,13 @@ def lacks_of_convnext(model):
         yield "norms that divide by the deviation and subtract nothing"
 
 
+def lacks_of_regnet(model):
+    if of_type(model, "PreBottleneck"):
+        yield "pre-activation"
+    if of_type(model, "GroupNormAct"):
+        yield "group norm"
+
+
 def signature(model):
     """Returns the names and shapes of the tensors, without the classifier."""
     return frozenset((n, tuple(t.shape)) for n, t in model.state_dict().items() if not n.startswith(("head.", "fc.")))
@@ -183,6 +190,8 @@ def reason(name):
         lacks = ()
     elif isinstance(model, convnext.ConvNeXt):
         lacks = lacks_of_convnext(model)
+    elif isinstance(model, regnet.RegNet):
+        lacks = lacks_of_regnet(model)
     elif isinstance(model, eva.Eva):
         lacks = lacks_of_eva(model)
     else:

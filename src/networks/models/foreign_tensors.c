@@ -100,7 +100,7 @@ static const struct foreign_name {
     {"transformers.*", "PiT"},
     {"stages.*.attn.sr.*", "PVTv2"},
     {"dense_stages.*", "RDNet"},
-    {"s1.b1.*", "RegNet"},
+    {"s1.b1.norm1.*", "a RegNet with pre-activation (RegNetV)"},
     {"layer?.*.bns.*", "Res2Net (convolutions at several scales in a block)"},
     {"layer?.*.convs.*", "Res2Net (convolutions at several scales in a block)"},
     {"layer?.*.paths.*", "SKNet (selective kernels)"},

@@ -3,6 +3,6 @@
 #ifndef ATT_MODELS_LIST_H
 #define ATT_MODELS_LIST_H
 
-#define ATT_FAMILY_LIST(X) X(vit) X(eva) X(resnet) X(mixer) X(swin) X(attention_cnn) X(bert) X(convnext)
+#define ATT_FAMILY_LIST(X) X(vit) X(eva) X(resnet) X(mixer) X(swin) X(attention_cnn) X(bert) X(convnext) X(regnet)
 
 #endif
