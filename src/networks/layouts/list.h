@@ -40,6 +40,7 @@
     X(authors_eva02)               \
     X(authors_swin)                \
     X(authors_swin_v2)             \
+    X(authors_convnext)            \
     X(authors_deit3)               \
     X(openai_clip)                 \
     X(google_vit)

@@ -125,8 +125,8 @@ const char *att_layout_class(const att_layout_source *source)
 static int likeness(const att_variant *variant, const att_option_values *found)
 {
     enum { LIKE = 3 }; /* the first keys make it more like the network; the others must agree */
-    static const char *const keys[] = {"act_layer", "img_size", "vocab_size", "embed_dim",   "depth",
-                                       "layers",    "depths",   "block",      "window_size", "patch_size"};
+    static const char *const keys[] = {"act_layer", "img_size", "vocab_size", "embed_dim",   "depth",     "layers",
+                                       "depths",    "dims",     "block",      "window_size", "patch_size"};
     att_option_values own;
     att_preprocess preprocess;
     int like = 1;

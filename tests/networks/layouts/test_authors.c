@@ -222,6 +222,25 @@ PLACE_TEST(swin_v2_opens)
     assert_int_equal(identity.preprocess.height, 128);
 }
 
+PLACE_TEST(convnext_opens)
+{
+    static const authors convnext = {.network = "convnext_tiny",
+                                     .pairs = {{"stem.", "downsample_layers.0."},
+                                               {"stages.1.downsample", "downsample_layers.1"},
+                                               {"stages.2.downsample", "downsample_layers.2"},
+                                               {"stages.3.downsample", "downsample_layers.3"},
+                                               {"blocks.0.conv_dw", "0.dwconv"},
+                                               {"blocks.0.norm", "0.norm"},
+                                               {"blocks.0.mlp.fc1", "0.pwconv1"},
+                                               {"blocks.0.mlp.fc2", "0.pwconv2"},
+                                               {"blocks.0.gamma", "0.gamma"},
+                                               {"head.norm", "norm"},
+                                               {"head.fc", "head"}}};
+    att_option_values options = att_options_none();
+    att_options_set_text(&options, "depths", "1,1,1,1"), att_options_set_text(&options, "dims", "8,16,24,32");
+    opens(p, &convnext, &options, NULL);
+}
+
 PLACE_TEST(deit3_opens)
 {
     static const authors deit3 = {.network = "deit3_base_patch16_224",
