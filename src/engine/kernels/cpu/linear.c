@@ -23,6 +23,7 @@ typedef struct linear {
     size_t x_at, sums_at;      /* offsets in scratch: a block's widened x; its f32 sums before rounding to bf16 */
     bool gelu, widened, sums;  /* widened: x is bf16, the product runs in f32 */
     bool has_finish;           /* the product is followed by GELU, a residual or rounding */
+    bool packed;
 } linear;
 
 static void split_rows(const att_problem *problem, linear *l)
@@ -39,23 +40,19 @@ static void split_rows(const att_problem *problem, linear *l)
     l->blocks = (l->rows + l->block - 1) / l->block;
 }
 
-/* A transposed f32 weight is not packed: products read it directly, and a packed copy would cost memory for little
+/* A transposed f32 weight is rarely packed: products read it directly, and a packed copy would cost memory for little
  * speed. */
-static bool is_packed(const att_problem *problem, const linear *l)
-{
-    return !ATT_ATTRS(problem, linear)->transposed || l->dtype == ATT_BF16;
-}
-
 static att_status make_products(const att_problem *problem, linear *l)
 {
+    bool transposed = ATT_ATTRS(problem, linear)->transposed;
     att_product_spec spec = {.rows = l->block,
                              .inner = l->inputs,
                              .columns = l->outputs,
                              .dtype = l->dtype,
                              .to = l->sums ? ATT_F32 : l->to,
-                             .b_transposed = !ATT_ATTRS(problem, linear)->transposed,
-                             .pack = is_packed(problem, l),
+                             .b_transposed = !transposed,
                              .bias = att_desc_present(&problem->in[BIAS])};
+    spec.pack = l->packed = !transposed || att_product_needs_packing(problem->context, &spec);
     ATT_TRY(att_product_create(problem->context, &spec, &l->product));
     l->last = l->product;
     spec.rows = l->rows - (l->blocks - 1) * l->block;
@@ -115,7 +112,7 @@ static att_status prepare(const att_problem *problem, att_prepared *prepared)
         return status;
     }
     *prepared = (att_prepared){.state = l, .scratch_bytes = lay_out_scratch(l)};
-    if (is_packed(problem, l)) {
+    if (l->packed) {
         prepared->packed_bytes = att_product_packed_bytes(l->product);
         prepared->packed_key = att_product_packed_key(l->product);
     }

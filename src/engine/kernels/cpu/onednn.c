@@ -306,6 +306,7 @@ dnnl_status_t att_onednn_execute(dnnl_engine_t engine, dnnl_primitive_t primitiv
 struct att_product {
     att_context *context;
     att_product_spec spec;
+    bool spaced; /* packed b is a plain matrix, whose rows are spaced; pack_desc and pack are NULL */
     dnnl_engine_t engine;
     dnnl_primitive_desc_t desc, pack_desc;
     dnnl_primitive_t matmul, pack;
@@ -322,14 +323,29 @@ static dnnl_status_t matrix_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int6
     return att_onednn_desc(desc, dtype, 2, dims, strides);
 }
 
+/* Rows take an odd number of cache lines. Otherwise the lines of one column lie in few sets of the first cache level,
+ * and oneDNN's product for AVX2, which does not copy b for few rows of a, is up to twice as slow. */
+static int64_t spaced_stride(int64_t columns)
+{
+    enum { LINE = 64 / sizeof(float) };
+    return ((columns + LINE - 1) / LINE | 1) * LINE;
+}
+
+static dnnl_status_t spaced_desc(dnnl_memory_desc_t *desc, int64_t rows, int64_t columns)
+{
+    const dnnl_dims_t dims = {rows, columns}, strides = {spaced_stride(columns), 1};
+    return att_onednn_desc(desc, ATT_F32, 2, dims, strides);
+}
+
 static dnnl_status_t any_desc(dnnl_memory_desc_t *desc, att_dtype dtype, int64_t rows, int64_t columns)
 {
     const dnnl_dims_t dims = {rows, columns};
     return att_onednn_desc(desc, dtype, 2, dims, NULL);
 }
 
-static dnnl_status_t create_desc(const att_product_spec *spec, int which, dnnl_memory_desc_t *desc)
+static dnnl_status_t create_desc(const att_product *product, int which, dnnl_memory_desc_t *desc)
 {
+    const att_product_spec *spec = &product->spec;
     if (which == A)
         return matrix_desc(desc, spec->dtype, spec->rows, spec->inner, spec->a_transposed);
     if (which == BIAS)
@@ -338,6 +354,8 @@ static dnnl_status_t create_desc(const att_product_spec *spec, int which, dnnl_m
         return matrix_desc(desc, spec->to, spec->rows, spec->columns, false);
     if (spec->layout_of)
         return att_onednn_desc_copy(desc, spec->layout_of->b);
+    if (product->spaced)
+        return spaced_desc(desc, spec->inner, spec->columns);
     return spec->pack ? any_desc(desc, spec->dtype, spec->inner, spec->columns)
                       : matrix_desc(desc, spec->dtype, spec->inner, spec->columns, spec->b_transposed);
 }
@@ -349,7 +367,7 @@ static dnnl_status_t create_matmul(att_product *product)
     int created = 0;
     dnnl_status_t status = dnnl_success;
     while (created < DESCS && status == dnnl_success) {
-        status = create_desc(&product->spec, created, &desc[created]);
+        status = create_desc(product, created, &desc[created]);
         created += status == dnnl_success;
     }
     if (status == dnnl_success)
@@ -392,14 +410,42 @@ static dnnl_status_t create_pack(att_product *product)
     return dnnl_primitive_create(&product->pack, product->pack_desc);
 }
 
+static bool is_plain(const att_product *product)
+{
+    dnnl_memory_desc_t plain;
+    const att_product_spec *spec = &product->spec;
+    if (matrix_desc(&plain, ATT_F32, spec->inner, spec->columns, false) != dnnl_success)
+        return false;
+    bool is = att_onednn_layout_hash(product->b) == att_onednn_layout_hash(att_onednn_ref_of(&plain));
+    att_onednn_desc_free(&plain);
+    return is;
+}
+
 static dnnl_status_t create_all(att_product *product)
 {
     dnnl_status_t status = dnnl_engine_create(&product->engine, dnnl_cpu, 0);
+    if (product->spec.layout_of)
+        product->spaced = product->spec.layout_of->spaced;
     if (status == dnnl_success)
         status = create_matmul(product);
-    if (status == dnnl_success && product->spec.pack)
+    if (status == dnnl_success && product->spec.pack && !product->spec.layout_of && is_plain(product)) {
+        dnnl_primitive_destroy(product->matmul);
+        dnnl_primitive_desc_destroy(product->desc);
+        product->matmul = NULL, product->desc = NULL;
+        product->spaced = true;
+        status = create_matmul(product);
+    }
+    if (status == dnnl_success && product->spec.pack && !product->spaced)
         status = create_pack(product);
     return status;
+}
+
+bool att_product_needs_packing(const att_context *context, const att_product_spec *spec)
+{
+    enum { MOST_ROWS = 287, PAGE = 4096 }; /* of oneDNN's product without copies, which then takes twice the time */
+    return spec->dtype == ATT_BF16 ||
+           (!spec->b_transposed && spec->rows <= MOST_ROWS && spec->columns * (int64_t)sizeof(float) % PAGE == 0 &&
+            !(att_context_features(context) & ATT_AVX512));
 }
 
 att_status att_product_create(att_context *context, const att_product_spec *spec, att_product **product)
@@ -444,7 +490,9 @@ static size_t packed_part(const att_product *product)
 
 size_t att_product_packed_bytes(const att_product *product)
 {
-    return product->spec.pack ? packed_part(product) + dnnl_memory_desc_get_size(product->pack_scratch) : 0;
+    if (!product->spec.pack)
+        return 0;
+    return packed_part(product) + (product->spaced ? 0 : dnnl_memory_desc_get_size(product->pack_scratch));
 }
 
 uint64_t att_product_packed_key(const att_product *product)
@@ -461,8 +509,24 @@ const char *att_product_implementation(const att_product *product)
 /* --- running -------------------------------------------------------------------------------------------------------
  */
 
+static void pack_spaced(const att_product_spec *spec, const float *b, float *packed)
+{
+    enum { ROWS = 16, COLUMNS = 8 }; /* of a tile; the lines of 8 columns fit into one set of the cache */
+    const int64_t stride = spaced_stride(spec->columns);
+    const int64_t row = spec->b_transposed ? 1 : spec->columns, column = spec->b_transposed ? spec->inner : 1;
+    for (int64_t j = 0; j < spec->columns; j += COLUMNS)
+        for (int64_t i = 0; i < spec->inner; i += ROWS)
+            for (int64_t y = i; y < i + ROWS && y < spec->inner; y++)
+                for (int64_t x = j; x < j + COLUMNS && x < spec->columns; x++)
+                    packed[y * stride + x] = b[y * row + x * column];
+}
+
 att_status att_product_pack(const att_product *product, const float *b, void *packed)
 {
+    if (product->spaced) {
+        pack_spaced(&product->spec, b, packed);
+        return ATT_OK;
+    }
     att_onednn_argument arguments[] = {
         {DNNL_ARG_FROM, product->plain, b},
         {DNNL_ARG_TO, product->b, packed},

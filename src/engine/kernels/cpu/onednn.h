@@ -26,6 +26,9 @@ typedef struct att_product_spec {
 
 typedef struct att_product att_product;
 
+/* Whether the product is much slower with an unpacked b. spec->pack is ignored. */
+bool att_product_needs_packing(const att_context *context, const att_product_spec *spec);
+
 /* On success the caller destroys *product with att_product_destroy(). Several threads may run it at the same time.
  * Errors: ERR_MEMORY, ERR_INTERNAL with oneDNN's reason. */
 ATT_FOR_LAB att_status att_product_create(att_context *context, const att_product_spec *spec, att_product **product);
