@@ -171,6 +171,7 @@ class Network:
         seed: int = 42,
         threads: int = 0,
         options: dict[str, Any] | None = None,
+        tokenizer: Any = None,
     ) -> None:
         """Programs call `attscope.open()`. open_network(context, options, network) is the function of the library."""
         if not isinstance(precision, str) or precision not in _PRECISIONS:
@@ -182,10 +183,11 @@ class Network:
         how.averaged, how.test_images = truth("averaged", averaged), truth("test_images", test_images)
         how.seed = whole("seed", seed, 0, 2**64 - 1)
         how.dtype, how.precision = _PRECISIONS[precision]
-        self._seed = how.seed
+        self._seed, self._tokenizer = how.seed, tokenizer
         self._context = context = Context(threads)
         self._handles = handles = _Handles(context)
         self._finalizer = weakref.finalize(self, handles.free)
+        self._remove_files: Any = None  # of a network that was saved to a temporary folder
         try:
             with context.use():
                 context.check(open_network(context.pointer, byref(how), byref(handles.network)))
@@ -196,6 +198,8 @@ class Network:
 
     def close(self) -> None:
         """Frees the network. Later calls raise an Error."""
+        if self._remove_files:
+            self._remove_files()
         if self._context.is_inherited:
             self._finalizer()
             return
@@ -497,7 +501,8 @@ class Network:
         sentences: one text, or a list of texts.
         of: "mean" over all tokens, "class", the first token, "both", or "features", which a head reads.
         normalize: divide each vector by its Euclidean norm.
-        tokenizer: path of tokenizer.json, vocab.txt or a folder with one of them; None: that beside the checkpoint.
+        tokenizer: path of tokenizer.json, vocab.txt or a folder with one of them; None: that of `open()`, or else that
+            beside the checkpoint.
         max_length: shorten longer texts to so many tokens; None: to the length in sentence_bert_config.json beside the
             checkpoint, or else to as many as the network takes.
         batch_size: texts that run together.

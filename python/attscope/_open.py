@@ -5,8 +5,10 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import os
+import shutil
 import tempfile
 import warnings
+import weakref
 from collections.abc import Iterator, Sequence
 from ctypes import byref
 from typing import Any
@@ -28,6 +30,7 @@ def open(  # noqa: A001
     seed: int | None = None,
     threads: int = 0,
     exif_transpose: bool = False,
+    tokenizer: str | bytes | os.PathLike[Any] | None = None,
     **options: Any,
 ) -> Network:
     """Opens a checkpoint, the folder of a training run, or a network's name.
@@ -44,12 +47,16 @@ def open(  # noqa: A001
     threads: of the engine; 0: one per processor.
     exif_transpose: turn photographs that are read from files as their EXIF data say; False: as they are stored, as timm
     does. PIL images and arrays are never turned.
+    tokenizer: of a network that reads texts: tokenizer.json, vocab.txt or a folder with one of them, for all calls that
+    name no other; None: that beside the checkpoint.
     options: options of the network, such as num_classes=10 or img_size=(96, 128).
     """
     if not _inputs.is_path(what):
         hint = "; from_torch() opens a live model" if hasattr(what, "state_dict") else ""
         raise Error(f"a checkpoint is {brief(what)}; expected a file, a folder, or the name of a network{hint}")
     path, turns = encode("the checkpoint", what), truth("exif_transpose", exif_transpose)
+    if tokenizer is not None and not _inputs.is_path(tokenizer):
+        raise Error(f"the tokenizer is {brief(tokenizer)}; expected the path of a file or folder")
     network = Network(
         lambda context, how, network: core.att_network_open(context, path, how, network),
         model=model,
@@ -59,6 +66,7 @@ def open(  # noqa: A001
         seed=42 if seed is None else seed,
         threads=threads,
         options=options,
+        tokenizer=tokenizer,
     )
     if network.is_random and seed is None:
         warnings.warn(
@@ -103,6 +111,12 @@ def _tags(context: Context, network: str) -> Iterator[str]:
         yield f"{network}.{tag.name.decode()}"
 
 
+def _remove_own(folder: str, process: int) -> None:
+    """Removes a folder, but not in processes that were forked from the one that made it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def from_torch(
     model: Any,
     name: str | None = None,
@@ -118,8 +132,8 @@ def from_torch(
     or for several devices. A model of transformers is saved to a temporary folder by its save_pretrained().
     name: the network's name in timm; None: as the model's pretrained_cfg or config says. Mean, std, crop and
     interpolation of pretrained_cfg are used, too.
-    processor: the image processor of a model of transformers, which says how images are prepared; None: as usual for
-    its model type.
+    processor: of a model of transformers: its image processor, which says how images are prepared, or its tokenizer;
+    None: images are prepared as usual for its model type, and calls with texts name a tokenizer.
     options: other options with which a model of timm was made and which its tensors do not show, such as global_pool.
     The image size and the number of heads are those of the model.
     precision, threads: as in `open()`.
@@ -127,11 +141,18 @@ def from_torch(
     if not hasattr(model, "state_dict"):
         raise Error(f"the model is a {type(model).__name__}; expected a module of PyTorch")
     if hasattr(_unwrapped(model), "save_pretrained"):
-        with tempfile.TemporaryDirectory() as folder:
+        # The network reads its tokenizer there when texts come.
+        folder = tempfile.mkdtemp(prefix="attscope-")
+        try:
             _unwrapped(model).save_pretrained(folder)
             if processor is not None:
                 processor.save_pretrained(folder)
-            return open(folder, model=name, precision=precision, threads=threads, **options)
+            network = open(folder, model=name, precision=precision, threads=threads, **options)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        network._remove_files = weakref.finalize(network, _remove_own, folder, os.getpid())
+        return network
     if processor is not None:
         raise Error("a processor belongs to a model of transformers; a model of timm has its pretrained_cfg")
     config = getattr(_unwrapped(model), "pretrained_cfg", None) or {}

@@ -52,7 +52,8 @@ class Shown:
             raise Error("the network has no file, and the pages open its weights from there")
         options = lab.att_serve_options_defaults()
         options.images, options.network = encode("images", images), network.name.encode()
-        options.texts, options.tokenizer = encode("texts", sentences), encode("tokenizer", tokenizer)
+        options.texts = encode("texts", sentences)
+        options.tokenizer = encode("tokenizer", network._tokenizer if tokenizer is None else tokenizer)
         options.framed = True
         self.height = whole("height", height, 1)
         server = _Server(path, options)

@@ -37,12 +37,18 @@ def tokens(
     network: Network, handle: ctypes.c_void_p, sentences: Any, tokenizer: Any = None, max_length: int | None = None
 ) -> Iterator[Any]:
     """The tokens of one text or of a list of texts, as att_token_texts."""
+    if isinstance(sentences, os.PathLike) or (isinstance(sentences, str) and os.path.isfile(sentences)):
+        raise Error(
+            f"{brief(sentences)} is a file, and texts are expected; give its lines, as of "
+            "pathlib.Path(...).read_text().splitlines()"
+        )
     try:
         coded = [line.encode() for line in listed([sentences] if isinstance(sentences, str) else sentences)]
     except UnicodeEncodeError as error:
         raise Error(f"a text cannot be written as UTF-8: {error}") from None
     given = (lib.att_encode_text * len(coded))(*[lib.att_encode_text(line, len(line)) for line in coded])
     most = 0 if max_length is None else whole("max_length", max_length, 1)
+    tokenizer = network._tokenizer if tokenizer is None else tokenizer
     path = None if tokenizer is None else encode("tokenizer", os.fspath(tokenizer))
     ids = lib.att_token_texts()
     try:

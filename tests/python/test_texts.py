@@ -111,7 +111,36 @@ class Texts(Case):
         with urllib.request.urlopen(asked, timeout=60) as answer:
             self.assertEqual(json.load(answer)["texts"], [{"id": "t0", "name": "a b c"}])
 
+    def test_a_tokenizer_is_given_once(self):
+        (self.folder / "vocab.txt").rename(self.folder / "elsewhere.txt")
+        with attscope.open(self.folder, tokenizer=self.folder / "elsewhere.txt") as network:
+            self.assertEqual(network.tokens("a b"), ["[CLS]", "a", "b", "[SEP]"])
+            np.testing.assert_array_equal(network.attention("e", 1).shape, (2, 3, 3))
+            with self.assertRaisesRegex(attscope.Error, "nothing.txt"):
+                network.tokens("a", tokenizer=self.folder / "nothing.txt")
+        with self.assertRaisesRegex(attscope.Error, "the tokenizer is 3; expected the path"):
+            attscope.open(self.folder, tokenizer=3)
+
+    def test_a_live_model_keeps_the_tokenizer_that_is_given_with_it(self):
+        class Saved:
+            def __init__(self, names):
+                self.names, self.state_dict = names, dict
+
+            def save_pretrained(_, folder):
+                for name in _.names:
+                    shutil.copy(self.folder / name, folder)
+
+        model, tokenizer = Saved(["config.json", "model.safetensors"]), Saved(["vocab.txt"])
+        network = attscope.from_torch(model, processor=tokenizer)
+        np.testing.assert_array_equal(network.embed_texts("a b"), self.network.embed_texts("a b"))
+        folder = pathlib.Path(network.path)
+        del network
+        self.assertFalse(folder.exists())
+
     def test_what_is_no_text_is_refused(self):
+        for path in (self.folder / "vocab.txt", str(self.folder / "vocab.txt")):
+            with self.assertRaisesRegex(attscope.Error, "is a file, and texts are expected"):
+                self.network.embed_texts(path)
         for wrong, message in ((3, "expected one text"), ([], "expected one text"), (["a", 3], "expected one text")):
             with self.assertRaisesRegex(attscope.Error, message):
                 self.network.embed_texts(wrong)
