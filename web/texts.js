@@ -50,7 +50,7 @@ function textLine({ hover, keep } = {}) {
 
   function word({ name, joined, special }, token) {
     const kind = `word${joined ? " joined" : ""}${special ? " special" : ""}`;
-    const about = special ? { title: "A special token, which the tokenizer added" } : {};
+    const about = { dir: "auto", ...special ? { title: "A special token, which the tokenizer added" } : {} };
     if (!keep) return element("span", { class: kind, "data-token": token, ...about }, name);
     const part = element("button", { type: "button", class: kind, "data-token": token, "aria-pressed": "false",
       ...about, onclick: () => keep(token) }, name);

@@ -188,6 +188,7 @@ static int status_of(att_status status)
         return 404;
     case ATT_ERR_ARGUMENT:
         return 400;
+    case ATT_ERR_FORMAT:
     case ATT_ERR_UNSUPPORTED:
         return 422;
     case ATT_ERR_MEMORY:
