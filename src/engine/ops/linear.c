@@ -113,6 +113,7 @@ static const att_op_case linear_cases[] = {
     {.name = "convolution_weight", IN(SAMPLE(4, 12), SHARED(5, 3, 2, 2), SHARED(5), ABSENT), .gradient = true},
     {.name = "one_by_one", IN(SAMPLE(1, 1), SHARED(1, 1), NO_MORE)},
     {.name = "transposed", TRANSPOSED, IN(SAMPLE(5, 6), SHARED(6, 7), NO_MORE)},
+    {.name = "transposed_page", TRANSPOSED, IN(SAMPLE(3, 2), SHARED(2, 1024), NO_MORE)},
     {.name = "transposed_convolution_weight", TRANSPOSED, IN(SAMPLE(4, 5), SHARED(5, 3, 2, 2), NO_MORE)},
     {.name = "everything", WITH_GELU, IN(SAMPLE(2, 3, 7), SHARED(33, 7), SHARED(33), SAMPLE(2, 3, 33))},
     {.name = "transposed_residual", TRANSPOSED, IN(SAMPLE(5, 17), SHARED(17, 7), ABSENT, SAMPLE(5, 7))},

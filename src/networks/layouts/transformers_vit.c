@@ -26,7 +26,8 @@ static const att_layout_row rows[] = {
     /* Without a classifier of its own, the distillation token is a token like a register. */
     {"embeddings.distillation_token", .to = "dist_token", .when = DISTILLED},
     {"embeddings.distillation_token", .to = "reg_token", .when = "!" DISTILLED},
-    {"pooler.dense.@", .to = NULL},
+    /* A classifier beside a pooler may read either the pooler or the class token: such a file is refused. */
+    {"pooler.dense.@", .to = NULL, .when = "!classifier.weight"},
     {"decoder.#.@", .to = NULL},               /* of ViTForMaskedImageModeling */
     {"decoder.decoder_pos_embed", .to = NULL}, /* of ViTMAEForPreTraining */
     {"decoder.mask_token", .to = NULL},

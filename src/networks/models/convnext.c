@@ -117,15 +117,6 @@ static const att_option option_rows[] = {
 ATT_ASSERT_SETTINGS_FIT(convnext_options);
 static const att_option_table table = {option_rows, sizeof option_rows / sizeof *option_rows, sizeof(convnext_options)};
 
-static const att_module_hook hooks[] = {
-    {"after_branch", "at the end of a residual branch, before the addition", ATT_ON_MAPS},
-};
-#define HOOKS                               \
-    {                                       \
-        hooks, sizeof hooks / sizeof *hooks \
-    }
-static const att_hooks places = HOOKS;
-
 /* The parsed options. */
 typedef struct convnext {
     const convnext_options *options;
@@ -150,13 +141,7 @@ static att_status check_image(att_context *context, const convnext *net)
 {
     const convnext_options *o = net->options;
     const int least = o->patch_size[0] << (net->depths.count - 1 + halves(o, 0));
-    for (int i = 0; i < 2; i++)
-        if (o->img_size[i] < least)
-            return att_fail(context, ATT_ERR_ARGUMENT,
-                            "img_size %d is too small: the strides of this network need at least %d pixels in height "
-                            "and width",
-                            o->img_size[i], least);
-    return ATT_OK;
+    return att_image_check_least(context, o->img_size, least);
 }
 
 static att_status check_kernels(att_context *context, const convnext *net)
@@ -190,7 +175,7 @@ static att_status parse(att_context *context, convnext_options *o, convnext *net
                         "head_hidden_size %d out",
                         o->head_hidden_size);
     ATT_TRY(check_image(context, net));
-    return att_modules_parse(context, &places, &net->depths, o->modules, &net->modules);
+    return att_modules_parse(context, &att_branch_hooks, &net->depths, o->modules, &net->modules);
 }
 
 static att_status convnext_complete(att_context *context, void *options)
@@ -325,7 +310,7 @@ static att_value build_block(const convnext *net, const att_scope *block, int st
     branch = linear_in(net, &mlp, "fc2", branch, width);
     if (net->options->init_values > 0)
         branch = scale_layer(net, block, branch);
-    branch = att_modules_apply(&net->modules, 0, index, &mlp,
+    branch = att_modules_apply(&net->modules, ATT_AFTER_BRANCH, index, &mlp,
                                &(att_module_site){.branch = branch, .identity = x, .input = ATT_NONE});
     att_scope_enter(&drop);
     branch = att_drop_path(block->graph, branch,
@@ -424,7 +409,7 @@ const att_family att_family_convnext = {
     .signatures = {DEPTHWISE},
     .inputs = {ATT_IMAGE_INPUT},
     .options = &table,
-    .hooks = HOOKS,
+    .hooks = ATT_BRANCH_HOOK_SET,
     .accepted_arguments = accepted_arguments,
     .classifier = convnext_classifier,
     .variants = &variants,

@@ -175,6 +175,8 @@ enum { ATT_LAYER_LAST_BLOCK = INT_MAX - 1, ATT_LAYER_HEAD = INT_MAX };
         .key = "in_chans", .kind = ATT_OPTION_WHOLE, .value = "N", .help = "channels of an image: 1 or 3", .low = 1, \
         .high = 3, .not_compared = true, ATT_OPTION_AT(type, in_chans)                                               \
     }
+/* Returns ERR_ARGUMENT if the strides of a network need larger images. least: pixels of each side. */
+att_status att_image_check_least(att_context *context, const int img_size[2], int least);
 
 /* Options of heads that read maps of features (att_features.stages). They have no value unless one is given. */
 #define ATT_MAP_OPTIONS(type)                                                                                          \

@@ -13,6 +13,7 @@
 
 #define OPEN_PART "; FILE#PART opens the tensors whose names begin with PART"
 
+#define PRUNED "pruning by torch.nn.utils.prune; call its remove() for each pruned layer and save the network again"
 #define NORMALISES                                                                                               \
     "a layer that normalises images in front of the network; FILE#PART opens the network alone, as FILE#1 in a " \
     "Sequential, and --mean and --std give what the layer does"
@@ -23,12 +24,9 @@ static const struct foreign_name {
     const char *pattern, *of;
 } foreign_names[] = {
     /* What programs do to any network */
-    {"*.weight_orig",
-     "pruning by torch.nn.utils.prune; call its remove() for each pruned layer and save the network again"},
-    {"*.weight_mask",
-     "pruning by torch.nn.utils.prune; call its remove() for each pruned layer and save the network again"},
-    {"*.bias_orig",
-     "pruning by torch.nn.utils.prune; call its remove() for each pruned layer and save the network again"},
+    {"*.weight_orig", PRUNED},
+    {"*.weight_mask", PRUNED},
+    {"*.bias_orig", PRUNED},
     {"*lora_?*",
      "adapters (LoRA); merge them into the weights (merge_and_unload() of peft) and save the network again"},
     {"*.weight_g", "weight normalisation; call torch.nn.utils.remove_weight_norm() and save the network again"},

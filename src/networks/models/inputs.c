@@ -7,6 +7,17 @@
 #include "base/core/options.h"
 #include "networks/models/family.h"
 
+att_status att_image_check_least(att_context *context, const int img_size[2], int least)
+{
+    for (int i = 0; i < 2; i++)
+        if (img_size[i] < least)
+            return att_fail(context, ATT_ERR_ARGUMENT,
+                            "img_size %d is too small: the strides of this network need at least %d pixels in height "
+                            "and width",
+                            img_size[i], least);
+    return ATT_OK;
+}
+
 bool att_shapes_equal(const att_shapes *a, const att_shapes *b)
 {
     bool same = a->count == b->count;

@@ -8,6 +8,11 @@
 #include "networks/models/module_options.h"
 #include "networks/nn/module.h"
 
+const att_module_hook att_branch_hook_list[1] = {
+    [ATT_AFTER_BRANCH] = {"after_branch", "at the end of a residual branch, before the addition", ATT_ON_MAPS},
+};
+const att_hooks att_branch_hooks = ATT_BRANCH_HOOK_SET;
+
 int att_stages_before(const att_stages *stages, int stage)
 {
     int total = 0;

@@ -62,6 +62,15 @@ typedef struct att_hooks {
     int count;
 } att_hooks;
 
+/* The hook of networks that have one only: on feature maps, at the end of a block's residual branch. */
+enum { ATT_AFTER_BRANCH };
+extern const att_module_hook att_branch_hook_list[1];
+#define ATT_BRANCH_HOOK_SET     \
+    {                           \
+        att_branch_hook_list, 1 \
+    }
+extern const att_hooks att_branch_hooks;
+
 /* Parses the option "modules". Errors: ERR_ARGUMENT, ERR_NOT_FOUND for unknown modules, hooks and options (with the
  * nearest name), and for a module that does not fit its hook. */
 att_status att_modules_parse(att_context *context, const att_hooks *hooks, const att_stages *stages, const char *text,

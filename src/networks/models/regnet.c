@@ -120,15 +120,6 @@ static const att_option option_rows[] = {
 ATT_ASSERT_SETTINGS_FIT(regnet_options);
 static const att_option_table table = {option_rows, sizeof option_rows / sizeof *option_rows, sizeof(regnet_options)};
 
-static const att_module_hook hooks[] = {
-    {"after_branch", "at the end of a residual branch, before the addition", ATT_ON_MAPS},
-};
-#define HOOKS                               \
-    {                                       \
-        hooks, sizeof hooks / sizeof *hooks \
-    }
-static const att_hooks places = HOOKS;
-
 /* The parsed options. */
 typedef struct regnet {
     const regnet_options *options;
@@ -152,13 +143,7 @@ static att_status check(att_context *context, const regnet *net)
                             "the %lld channels of the grouped convolutions of stage %d (dims %s, bottle_ratio %g) are "
                             "not a multiple of its group size %d (group_sizes)",
                             (long long)inner_of(net, s), s + 1, o->dims, o->bottle_ratio, net->groups[s]);
-    for (int i = 0; i < 2; i++)
-        if (o->img_size[i] < 2 << net->depths.count)
-            return att_fail(context, ATT_ERR_ARGUMENT,
-                            "img_size %d is too small: the strides of this network need at least %d pixels in height "
-                            "and width",
-                            o->img_size[i], 2 << net->depths.count);
-    return ATT_OK;
+    return att_image_check_least(context, o->img_size, 2 << net->depths.count);
 }
 
 /* Lists are rewritten in one form. */
@@ -171,7 +156,7 @@ static att_status parse(att_context *context, regnet_options *o, regnet *net)
     ATT_TRY(att_stages_numbers(context, "group_sizes", o->group_sizes, sizeof o->group_sizes, 1, stages, net->groups));
     att_format_list(net->depths.blocks, stages, o->depths, sizeof o->depths);
     ATT_TRY(check(context, net));
-    return att_modules_parse(context, &places, &net->depths, o->modules, &net->modules);
+    return att_modules_parse(context, &att_branch_hooks, &net->depths, o->modules, &net->modules);
 }
 
 static att_status regnet_complete(att_context *context, void *options)
@@ -257,7 +242,7 @@ static att_value build_block(const regnet *net, const att_scope *block, int stag
     const bool changes = stride > 1 || inputs != width;
     if (changes && o->shape_shortcuts)
         identity = convolve(block, "downsample", x, width, 1, &(att_conv_options){.stride = stride}, 1);
-    branch = att_modules_apply(&net->modules, 0, index, &last,
+    branch = att_modules_apply(&net->modules, ATT_AFTER_BRANCH, index, &last,
                                &(att_module_site){.branch = branch, .identity = identity, .input = ATT_NONE});
     if (!changes || o->shape_shortcuts) {
         att_scope_enter(&drop);
@@ -343,7 +328,7 @@ const att_family att_family_regnet = {
     .signatures = {FIRST("conv1.conv")},
     .inputs = {ATT_IMAGE_INPUT},
     .options = &table,
-    .hooks = HOOKS,
+    .hooks = ATT_BRANCH_HOOK_SET,
     .accepted_arguments = accepted_arguments,
     .classifier = regnet_classifier,
     .variants = &variants,

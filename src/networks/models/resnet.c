@@ -207,11 +207,6 @@ static bool give_argument(const att_timm_network *network, const att_option *opt
 
 static const att_timm_form timm_form = {.give_argument = give_argument};
 
-static const att_module_hook hooks[] = {
-    {"after_branch", "at the end of a residual branch, before the addition", ATT_ON_MAPS},
-};
-const att_hooks att_resnet_hooks = {hooks, sizeof hooks / sizeof *hooks};
-
 extern const att_family att_family_resnet;
 
 const att_family att_family_resnet = {
@@ -219,7 +214,7 @@ const att_family att_family_resnet = {
     .signatures = {"layer1.0.conv1.weight"},
     .inputs = {ATT_IMAGE_INPUT},
     .options = &att_resnet_table,
-    .hooks = {hooks, sizeof hooks / sizeof *hooks},
+    .hooks = ATT_BRANCH_HOOK_SET,
     .accepted_arguments = resnet_arguments,
     .take_argument = take_argument,
     .timm = &timm_form,

@@ -27,10 +27,6 @@ typedef struct att_resnet_options {
 } att_resnet_options;
 extern const att_option_table att_resnet_table;
 
-/* The places for modules, in the order of att_resnet_hooks. */
-enum { ATT_RESNET_AFTER_BRANCH };
-extern const att_hooks att_resnet_hooks;
-
 /* The parsed options. */
 typedef struct att_resnet {
     const att_resnet_options *options;

@@ -154,7 +154,7 @@ static att_value build_block(const resnet_build *build, const place *at, att_val
     att_value branch = build_branch(build, at, opened),
               identity = build_shortcut(build, at, x, net->options->act_shortcut ? opened : x);
     const att_module_site site = {.branch = branch, .identity = identity, .input = ATT_NONE};
-    branch = att_modules_apply(&net->modules, ATT_RESNET_AFTER_BRANCH, at->index, &at->scope, &site);
+    branch = att_modules_apply(&net->modules, ATT_AFTER_BRANCH, at->index, &at->scope, &site);
     att_scope drop = att_scope_in(&at->scope, "drop_path"), add = att_scope_in(&at->scope, "add");
     att_scope_enter(&drop);
     branch = att_drop_path(build->graph, branch,

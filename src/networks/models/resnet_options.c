@@ -254,15 +254,10 @@ att_status att_resnet_read(att_context *context, const att_resnet_options *optio
     ATT_TRY(check_stride(context, options, net));
     ATT_TRY(check_widths(context, options, net));
     int smallest = att_resnet_stem_stride(net) << (net->stages.count - 1);
-    int shorter = options->img_size[0] < options->img_size[1] ? options->img_size[0] : options->img_size[1];
-    if (shorter < smallest)
-        return att_fail(
-            context, ATT_ERR_ARGUMENT,
-            "img_size %d is too small: the strides of this network need at least %d pixels in height and width",
-            shorter, smallest);
+    ATT_TRY(att_image_check_least(context, options->img_size, smallest));
     ATT_TRY(check_order(context, options, net));
     ATT_TRY(att_resnet_check_attention(context, net));
-    ATT_TRY(att_modules_parse(context, &att_resnet_hooks, &net->stages, options->modules, &net->modules));
+    ATT_TRY(att_modules_parse(context, &att_branch_hooks, &net->stages, options->modules, &net->modules));
     return read_hidden(context, options, net);
 }
 

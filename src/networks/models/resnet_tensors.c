@@ -497,7 +497,7 @@ static void describe_block(const att_block_layout *places, const att_module *mod
 static att_block_layout places_of(const recognition *s, const att_stages *stages)
 {
     return (att_block_layout){.file = s->file,
-                              .hooks = &att_resnet_hooks,
+                              .hooks = &att_branch_hooks,
                               .stages = *stages,
                               .alias = att_resnet_alias,
                               .site = describe_block,
@@ -514,7 +514,7 @@ static void note_modules(const recognition *s, const att_stages *stages, att_det
             continue;
         const att_module *module = module_of(s, name, rest);
         if (module)
-            att_detected_add(s->context, modules, module, ATT_RESNET_AFTER_BRANCH,
+            att_detected_add(s->context, modules, module, ATT_AFTER_BRANCH,
                              att_stages_before(stages, stage - 1) + block);
     }
 }

@@ -159,7 +159,7 @@ static att_status read_modules(att_context *context, const att_family *family, c
 {
     const att_tensor_rules *rules = family->rules;
     att_detected_modules detected = {0};
-    att_block_layout layout = {.file = file, .hooks = &family->hooks, .site = describe_block, .user = rules};
+    att_block_layout layout = {.file = file, .hooks = &att_branch_hooks, .site = describe_block, .user = rules};
     for (int i = 0; i < rules->count; i++)
         for (int s = 0; s < ATT_STAGES && rules->rules[i].kind == ATT_RULE_BLOCKS; s++)
             if ((layout.stages.blocks[s] = count_blocks(rules, file, rules->rules[i].tensor, s)) > 0)
@@ -174,7 +174,8 @@ static att_status read_modules(att_context *context, const att_family *family, c
             continue;
         const att_module *module = att_detected_find(context, rest, rules->branch, ATT_ON_MAPS);
         if (module)
-            att_detected_add(context, &detected, module, 0, att_stages_before(&layout.stages, stage) + block);
+            att_detected_add(context, &detected, module, ATT_AFTER_BRANCH,
+                             att_stages_before(&layout.stages, stage) + block);
     }
     return att_detected_write(context, &layout, &detected, found);
 }

@@ -37,8 +37,8 @@ typedef struct att_tensor_rules {
     const char *what;  /* the family's networks, for messages: "ConvNeXt" */
     const char *block; /* scope of a block: "stages.#.blocks.@" */
     int first;         /* number of the first stage, and of the first block in a stage */
-    /* The only hook is on feature maps at the end of a block's branch: the scope that has the scopes of modules, below
-     * the block's, and a tensor of the block whose first side is the channels there. */
+    /* The hooks are att_branch_hooks: the scope that has the scopes of modules, below the block's, and a tensor of the
+     * block whose first side is the channels there. */
     const char *branch, *width;
     const char *stem, *last; /* scopes before the blocks, and of a norm after them; NULL: there is none */
 } att_tensor_rules;

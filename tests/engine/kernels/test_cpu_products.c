@@ -61,6 +61,62 @@ TEST(the_callers_openmp_is_left_alone)
     att_product_destroy(context, product);
 }
 
+/* Packed rows of b are spaced in the memory of some products. Sums of small whole numbers are exact. */
+TEST(packed_products_are_exact)
+{
+    enum { FEW = 5, DEEP = 37 };
+    static const int64_t columns[] = {1, 16, 33, 1024, 3072};
+    for (int c = 0; c < 5; c++)
+        for (int transposed = 0; transposed < 2; transposed++) {
+            const int64_t n = columns[c], row = transposed ? 1 : n, column = transposed ? DEEP : 1;
+            att_product_spec spec = {
+                .rows = FEW, .inner = DEEP, .columns = n, .b_transposed = transposed, .pack = true};
+            att_product *product;
+            assert_int_equal(att_product_create(context, &spec, &product), ATT_OK);
+            float *a = case_memory(FEW * DEEP * sizeof *a), *b = case_memory((size_t)(DEEP * n) * sizeof *b),
+                  *to = case_memory((size_t)(FEW * n) * sizeof *to);
+            void *packed = case_memory(att_product_packed_bytes(product));
+            void *scratch = case_memory(att_product_scratch_bytes(product));
+            for (int i = 0; i < FEW * DEEP; i++)
+                a[i] = (float)(i % 5);
+            for (int64_t i = 0; i < DEEP * n; i++)
+                b[i] = (float)(i % 7) - 3;
+            assert_int_equal(att_product_pack(product, b, packed), ATT_OK);
+            assert_int_equal(att_product_run(product, a, packed, NULL, to, scratch), ATT_OK);
+            for (int64_t i = 0; i < FEW * n; i++) {
+                float sum = 0;
+                for (int k = 0; k < DEEP; k++)
+                    sum += a[i / n * DEEP + k] * b[k * row + i % n * column];
+                assert_true(to[i] == sum);
+            }
+            free(a);
+            free(b);
+            free(to);
+            free(packed);
+            free(scratch);
+            att_product_destroy(context, product);
+        }
+}
+
+/* Products of few rows with rows of b that begin at the same place of pages. */
+TEST(few_products_need_a_packed_b)
+{
+    const bool slow = !(att_context_features(context) & ATT_AVX512);
+    const struct {
+        int64_t rows, columns;
+        bool b_transposed, needs;
+    } all[] = {{197, 1024, false, slow},
+               {287, 3072, false, slow},
+               {288, 3072, false, false},
+               {197, 1000, false, false},
+               {197, 1024, true, false}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const att_product_spec spec = {
+            .rows = all[i].rows, .inner = 64, .columns = all[i].columns, .b_transposed = all[i].b_transposed};
+        assert_int_equal(att_product_needs_packing(context, &spec), all[i].needs);
+    }
+}
+
 enum { ROWS = 197, INNER = 192, COLUMNS = 576, THREADS = 4, ROUNDS = 20 };
 
 typedef struct worker {

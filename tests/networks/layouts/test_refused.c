@@ -74,6 +74,7 @@ static const change changes[] = {
     {"resnet_bottleneck", "hidden_sizes", "[5, 10, 20, 40]", .message = "begin with 4 times embedding_size"},
     {"resnet_bottleneck", "hidden_sizes", "null", .message = "begin with 4 times embedding_size"},
     {"resnet_bottleneck", "layer_type", "\"basic\"", .message = "layer_type is not that of the network whose tensors"},
+    {"vit", "hidden_act", "\"gelu\"", .tensor = "vit.pooler.dense.weight", .message = "pooler.dense.weight"},
     {"vit", "num_hidden_layers", "1", .message = "num_hidden_layers is not that of the network whose tensors"},
     {"vit", "image_size", "6", .message = "image_size is not that of the network whose tensors"},
     {"vit", "image_size", "64", .message = "image_size is not that of the network whose tensors"},

@@ -40,8 +40,6 @@ static void split_rows(const att_problem *problem, linear *l)
     l->blocks = (l->rows + l->block - 1) / l->block;
 }
 
-/* A transposed f32 weight is rarely packed: products read it directly, and a packed copy would cost memory for little
- * speed. */
 static att_status make_products(const att_problem *problem, linear *l)
 {
     bool transposed = ATT_ATTRS(problem, linear)->transposed;
@@ -52,6 +50,7 @@ static att_status make_products(const att_problem *problem, linear *l)
                              .to = l->sums ? ATT_F32 : l->to,
                              .b_transposed = !transposed,
                              .bias = att_desc_present(&problem->in[BIAS])};
+    /* Most products read a transposed f32 weight as fast as a packed copy, which would take memory. */
     spec.pack = l->packed = !transposed || att_product_needs_packing(problem->context, &spec);
     ATT_TRY(att_product_create(problem->context, &spec, &l->product));
     l->last = l->product;
